@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package control is the protocol of control.sock: HTTP/JSON requests and responses, and the client that auditctl uses.
+// Event hooks never use this socket. Every call that changes something carries a Proof.
+//
+//	GET  /v1/status
+//	GET  /v1/calls?...            JSON lines of record.Call (query keys: see CallsQuery)
+//	GET  /v1/records?call=ID      JSON lines of RecordView: every record of one call (unique prefix of its id), bodies included
+//	GET  /v1/sessions?from=&to=   JSON lines of record.Session
+//	POST /v1/verify               record.Verification
+//	GET  /v1/approvals?all=1      []Approval
+//	GET  /v1/approvals/ID         Approval (unique prefix)
+//	POST /v1/approvals/ID/decide  DecideRequest -> Approval
+//	POST /v1/rules/reload         ReloadRequest -> ReloadResponse
+//	POST /v1/settings/announce    AnnounceRequest -> AnnounceResponse
+//
+// Errors are {"error": text, "hint": text} with a 4xx or 5xx status; 404 = nothing found, 409 = stale.
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit/record"
+)
+
+// Proof says how the caller shows that a person stands behind a call. In this version only level L0 exists: the same uid on
+// this socket, labelled weak wherever it is shown.
+type Proof struct {
+	Level string `json:"level"`         // "L0"
+	TTY   string `json:"tty,omitempty"` // claimed
+}
+
+// Status is what GET /v1/status returns.
+type Status struct {
+	Version       string    `json:"version"`
+	PID           int       `json:"pid"`
+	Started       time.Time `json:"started"`
+	Mode          string    `json:"mode"`
+	Profile       string    `json:"profile"`
+	OnDown        string    `json:"on_down"`
+	HookSocket    string    `json:"hook_socket"`
+	ControlSocket string    `json:"control_socket"`
+	MetricsAddr   string    `json:"metrics_addr"` // "" = off
+	LogDir        string    `json:"log_dir"`
+	Size          uint64    `json:"size"` // records in the log
+	Root          string    `json:"root"`
+	GenesisKey    string    `json:"genesis_key"` // note verifier key
+	RuleSet       string    `json:"rule_set"`
+	Rules         int       `json:"rules"`
+	Loosening     []string  `json:"loosening"`             // differences on disk that wait for a person's reload
+	RulesError    string    `json:"rules_error,omitempty"` // why the files on disk are not in force
+	Pending       int       `json:"pending"`               // approvals waiting
+	Alarms        []string  `json:"alarms"`
+}
+
+// RecordView is a record with its bodies.
+type RecordView struct {
+	Record record.Record     `json:"record"`
+	Bodies map[string]string `json:"bodies"` // name -> stored (redacted) text
+}
+
+// Approval is a card as it is listed and shown. It is built from the log, not from the agent's words.
+type Approval struct {
+	ID        string          `json:"id"`
+	State     string          `json:"state"` // pending, approved, denied, expired, cancelled, consumed, lapsed, revoked
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"` // redacted
+	Rule      string          `json:"rule"`
+	Reason    string          `json:"reason"`
+	Effects   []string        `json:"effects"` // in words
+	Agent     string          `json:"agent"`
+	Session   string          `json:"session"`
+	Subagent  string          `json:"subagent,omitempty"`
+	Cwd       string          `json:"cwd"`
+	Project   string          `json:"project"`
+	Requested time.Time       `json:"requested"`
+	Expires   time.Time       `json:"expires"` // decide-by while pending, use-by when approved
+	Waiting   bool            `json:"waiting"` // the agent still waits
+	DecidedBy string          `json:"decided_by,omitempty"`
+	DecidedAt *time.Time      `json:"decided_at,omitempty"`
+	Comment   string          `json:"comment,omitempty"` // the reason the person gave
+	Proof     string          `json:"proof,omitempty"`   // L0 (weak: same user)
+	NotBound  []string        `json:"not_bound"`         // what the approval does not pin down
+	Recent    []string        `json:"recent,omitempty"`  // what this session did just before, from the log
+	Call      string          `json:"call,omitempty"`
+}
+
+// DecideRequest approves or denies a card.
+type DecideRequest struct {
+	Decision string `json:"decision"` // approve or deny
+	Reason   string `json:"reason,omitempty"`
+	Proof    Proof  `json:"proof"`
+}
+
+// ReloadRequest asks for the rules and config on disk to be put in force, loosening included.
+type ReloadRequest struct {
+	DryRun bool  `json:"dry_run,omitempty"`
+	Proof  Proof `json:"proof"`
+}
+
+// ReloadResponse says what changed.
+type ReloadResponse struct {
+	Changed   bool     `json:"changed"`
+	RuleSet   string   `json:"rule_set"`
+	Rules     int      `json:"rules"`
+	Tightened []string `json:"tightened"`
+	Loosened  []string `json:"loosened"`
+	Restart   []string `json:"restart,omitempty"` // config keys that take effect at the next start only
+}
+
+// AnnounceRequest tells the daemon that a person is about to give a settings file these bytes.
+type AnnounceRequest struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // hex, of the coming bytes; "absent" for a removal
+	Action string `json:"action"` // install or uninstall
+	Agent  string `json:"agent"`
+	Proof  Proof  `json:"proof"`
+}
+
+// AnnounceResponse confirms that the announcement is on record.
+type AnnounceResponse struct {
+	Seq uint64 `json:"seq"`
+}
+
+// ErrorBody is what every error response holds.
+type ErrorBody struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package view is the only way in which a decision reads the machine. Every read is bounded and non-blocking, opens
+// regular files only, and is remembered in a read set, so that an approval can be bound to what was seen.
+package view
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Errors that callers may test. ErrDenied (the daemon may not read it) is told apart from fs.ErrNotExist (it is not there):
+// the first is "could not tell", never "absent".
+var (
+	ErrDenied     = errors.New("permission denied")
+	ErrNotRegular = errors.New("not a regular file")
+	ErrTooLarge   = errors.New("larger than the limit")
+	ErrBusy       = errors.New("too many reads under way")
+)
+
+// Entry is one item of a read set: a path that a decision depended on and what was there.
+type Entry struct {
+	Path string `json:"path"`
+	Dev  uint64 `json:"dev,omitempty"`
+	Ino  uint64 `json:"ino,omitempty"`
+	Size int64  `json:"size,omitempty"`
+	Hash string `json:"hash,omitempty"` // hex SHA-256 of the content when it was read, "absent", or "denied"
+}
+
+// Info is what Lstat and Stat return.
+type Info struct {
+	Mode    fs.FileMode
+	Size    int64
+	Dev     uint64
+	Ino     uint64
+	MTimeNS int64
+	CTimeNS int64
+	UID     uint32
+	GID     uint32
+	RawMode uint32 // st_mode as the kernel has it
+	Nlink   uint64
+}
+
+// Reader is what the decision packages need. One Reader serves one decision and is not safe for concurrent use. The real
+// one is made by New; tests use Memory.
+type Reader interface {
+	// Lstat does not follow the last component. Absent: fs.ErrNotExist. Not allowed: ErrDenied.
+	Lstat(path string) (Info, error)
+	// ReadFile returns at most max bytes of a regular file that is not larger than max, and adds it to the read set.
+	ReadFile(path string, max int64) ([]byte, error)
+	// Resolve follows symbolic links component by component (bounded) and returns the absolute clean result. A component
+	// that does not exist ends the resolution: the rest is appended as it stands. ErrDenied if a component cannot be read.
+	Resolve(path string) (string, error)
+	// ReadDir lists at most max names of a directory.
+	ReadDir(path string, max int) ([]string, error)
+	// ReadSet returns what was read so far, in order of first use.
+	ReadSet() []Entry
+}
