@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lookup asks the kernel's process table; only the program's short name is told there.
+func Lookup(pid int32) (Process, error) {
+	if pid <= 0 {
+		return Process{}, unix.ESRCH
+	}
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", int(pid))
+	if err != nil {
+		return Process{}, err
+	}
+	return Process{PID: pid, PPID: k.Eproc.Ppid, Exe: unix.ByteSliceToString(k.Proc.P_comm[:])}, nil
+}
+
+// Watch watches one process by its number and start time.
+type Watch struct {
+	pid   int32
+	start unix.Timeval
+}
+
+// NewWatch remembers pid. It fails if the process is not there.
+func NewWatch(pid int32) (*Watch, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", int(pid))
+	if err != nil {
+		return nil, err
+	}
+	return &Watch{pid: pid, start: k.Proc.P_starttime}, nil
+}
+
+// Gone reports whether the process ended.
+func (w *Watch) Gone() bool {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", int(w.pid))
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EIO) {
+		return true
+	}
+	return err == nil && k.Proc.P_starttime != w.start
+}
+
+// Close releases nothing.
+func (*Watch) Close() error { return nil }
+
+// Harden keeps this process's memory out of core files.
+func Harden() error {
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}

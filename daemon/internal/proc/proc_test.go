@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+func TestLookupSelf(t *testing.T) {
+	t.Parallel()
+	p, err := Lookup(int32(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int(p.PPID) != os.Getppid() || p.Exe == "" {
+		t.Errorf("got %+v", p)
+	}
+	for _, pid := range []int32{0, -1, 1 << 30} {
+		if _, err := Lookup(pid); err == nil {
+			t.Errorf("pid %d was found", pid)
+		}
+	}
+}
+
+func TestAgentSkipsShells(t *testing.T) {
+	t.Parallel()
+	// sh -> sleep: the agent of the sleep is this test, not the shell between.
+	cmd := exec.Command("/bin/sh", "-c", "sleep 60 & echo $!; wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var buf [32]byte
+	n, err := out.Read(buf[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int32
+	for _, b := range buf[:n] {
+		if b >= '0' && b <= '9' {
+			pid = pid*10 + int32(b-'0')
+		}
+	}
+	defer func() {
+		if p, err := os.FindProcess(int(pid)); err == nil {
+			_ = p.Kill()
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	p, ok := Agent(pid)
+	if !ok || int(p.PID) != os.Getpid() {
+		t.Errorf("agent of %d is %+v, %v; this test is %d", pid, p, ok, os.Getpid())
+	}
+}
+
+func TestWatchSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/bin/sh", "-c", "read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewWatch(int32(cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if w.Gone() {
+		t.Error("gone while it lives")
+	}
+	in.Close()
+	_ = cmd.Wait()
+	for deadline := time.Now().Add(5 * time.Second); !w.Gone(); {
+		if time.Now().After(deadline) {
+			t.Fatal("its end was not seen")
+		}
+	}
+	if _, err := NewWatch(0); err == nil {
+		t.Error("pid 0 was pinned")
+	}
+}
