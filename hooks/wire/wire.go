@@ -82,10 +82,17 @@ type Header struct {
 // Stream reports whether the payload follows until end of stream.
 func (h *Header) Stream() bool { return h.Flags&FlagStream != 0 }
 
-// AppendHeader appends the encoded header to dst. It fails with ErrTooBig for names or a payload beyond the limits.
+// HeaderMax is the size of the largest encoded header.
+const HeaderMax = headerLen + 2*MaxName + MaxToken
+
+// AppendHeader appends the encoded header to dst. It fails with ErrTooBig for names or a payload beyond the limits, and with
+// ErrFrame for what ReadHeader would refuse: unknown flags, a length beside FlagStream. A failure leaves dst as it was.
 func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 	if len(h.Agent) > MaxName || len(h.Event) > MaxName || len(h.Token) > MaxToken || h.PayloadLen > MaxPayload {
 		return dst, ErrTooBig
+	}
+	if h.Flags&^FlagStream != 0 || h.Stream() && h.PayloadLen != 0 {
+		return dst, ErrFrame
 	}
 	dst = append(dst, 'T', 'R', 'P', 'L', Version, h.Flags, byte(len(h.Agent)), byte(len(h.Event)), byte(len(h.Token)), 0)
 	dst = put64(dst, uint64(h.Deadline))
@@ -99,7 +106,8 @@ func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 }
 
 // ReadHeader reads one request header from r and leaves r at the first payload byte. Lengths are checked before anything
-// is allocated for them. Errors are those of this package or of r.
+// is allocated for them. Errors are those of this package or of r; io.EOF means that r ended before the first byte, and an
+// end anywhere later is io.ErrUnexpectedEOF.
 func ReadHeader(r io.Reader) (*Header, error) {
 	var b [headerLen]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -130,7 +138,7 @@ func ReadHeader(r io.Reader) (*Header, error) {
 		return nil, ErrFrame
 	}
 	var s [2*MaxName + MaxToken]byte
-	if _, err := io.ReadFull(r, s[:na+ne+nt]); err != nil {
+	if err := readRest(r, s[:na+ne+nt]); err != nil {
 		return nil, err
 	}
 	h.Agent, h.Event, h.Token = string(s[:na]), string(s[na:na+ne]), string(s[na+ne:na+ne+nt])
@@ -145,10 +153,14 @@ type Reply struct {
 	Stderr []byte
 }
 
-// AppendReply appends an encoded reply frame to dst; ErrTooBig if the outputs are larger than MaxOutput.
+// AppendReply appends an encoded reply frame to dst. It fails with ErrTooBig if the outputs are larger than MaxOutput, and
+// with ErrFrame for what ReadReply would refuse: an unknown kind, a hold that says something. A failure leaves dst as it was.
 func AppendReply(dst []byte, r *Reply) ([]byte, error) {
 	if len(r.Stdout)+len(r.Stderr) > MaxOutput {
 		return dst, ErrTooBig
+	}
+	if r.Kind != KindFinal && (r.Kind != KindHold || r.Exit != 0 || len(r.Stdout)+len(r.Stderr) != 0) {
+		return dst, ErrFrame
 	}
 	dst = append(dst, 'T', 'R', 'P', 'R', Version, r.Kind, r.Exit, 0)
 	dst = put32(dst, uint32(len(r.Stdout)))
@@ -157,7 +169,8 @@ func AppendReply(dst []byte, r *Reply) ([]byte, error) {
 	return append(dst, r.Stderr...), nil
 }
 
-// ReadReply reads one reply frame.
+// ReadReply reads one reply frame. Lengths are checked before anything is allocated for them. Which exit codes make sense is
+// the hook's business, not the codec's. Errors are as for ReadHeader.
 func ReadReply(r io.Reader) (*Reply, error) {
 	var b [replyLen]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -180,10 +193,19 @@ func ReadReply(r io.Reader) (*Reply, error) {
 		return nil, ErrFrame
 	}
 	out := make([]byte, no+ne)
-	if _, err := io.ReadFull(r, out); err != nil {
+	if err := readRest(r, out); err != nil {
 		return nil, err
 	}
 	return &Reply{Kind: b[5], Exit: b[6], Stdout: out[:no:no], Stderr: out[no:]}, nil
+}
+
+// readRest fills b with bytes that the frame has promised: an end of stream before the first of them is no clean end.
+func readRest(r io.Reader, b []byte) error {
+	_, err := io.ReadFull(r, b)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 func put32(dst []byte, v uint32) []byte {
