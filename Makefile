@@ -1,0 +1,10 @@
+# Two commands: `make up` builds, installs for this user, starts the daemon and shows that it works; `make test` passes the
+# tests. `make down` undoes `make up`. Without make, run the scripts by hand.
+.PHONY: up down test check build bench
+
+up: ; @contrib/dev/up.sh $(HOOK)
+down: ; @contrib/dev/down.sh
+test: ; @contrib/dev/test.sh
+check: ; @contrib/dev/check.sh
+build: ; @contrib/dev/build.sh bin
+bench: ; @contrib/bench/run.sh

@@ -1,0 +1,16 @@
+#!/bin/sh
+# fuzz.sh TIME: run every fuzz target for TIME (as go test -fuzztime takes it).
+set -eu
+cd "$(dirname "$0")/../.."
+time=${1:-10s}
+grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do
+	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$dir"/*_test.go); do
+		echo "fuzz $dir $target"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -parallel 2 "$dir" >/tmp/tripline-fuzz.$$ 2>&1 || {
+			cat /tmp/tripline-fuzz.$$ >&2
+			rm -f /tmp/tripline-fuzz.$$
+			exit 1
+		}
+	done
+done
+rm -f /tmp/tripline-fuzz.$$
