@@ -6,6 +6,7 @@ package agents
 
 import (
 	"errors"
+	"time"
 
 	"github.com/tripline-sh/tripline/hooks/event"
 )
@@ -35,4 +36,13 @@ type Adapter interface {
 	// the keys that are commentary for this tool (Claude Code: description). Two calls are the same call when these bytes,
 	// the tool, the directory and the rest of the approval token are equal.
 	CanonicalInput(tool string, input []byte) ([]byte, error)
+}
+
+// Registration is one event as an agent's settings register it. Times that lie too close would let the agent give up on the
+// hook before the hook gives up on the daemon, so Deadline always lies well under Timeout.
+type Registration struct {
+	Event    string
+	Kind     event.Kind
+	Timeout  time.Duration // the agent's patience with the hook, whole seconds
+	Deadline time.Duration // the hook's own, counted from the start of its main
 }
