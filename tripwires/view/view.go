@@ -16,6 +16,8 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("larger than the limit")
 	ErrBusy       = errors.New("too many reads under way")
+	ErrLoop       = errors.New("too many symbolic links or components")
+	ErrInvalid    = errors.New("not an absolute path without NUL")
 )
 
 // Entry is one item of a read set: a path that a decision depended on and what was there.
@@ -24,7 +26,10 @@ type Entry struct {
 	Dev  uint64 `json:"dev,omitempty"`
 	Ino  uint64 `json:"ino,omitempty"`
 	Size int64  `json:"size,omitempty"`
-	Hash string `json:"hash,omitempty"` // hex SHA-256 of the content when it was read, "absent", or "denied"
+	// Hash is the hex SHA-256 of the content when it was read, "absent", or "denied". What was met without being read is
+	// "link:" and the hex SHA-256 of a symbolic link's text, "dir", "file" (identity and size as noted), "other" (a FIFO,
+	// a device), or "present" (neither directory nor link). "overflow" ends a read set that met its bound: it never compares equal.
+	Hash string `json:"hash,omitempty"`
 }
 
 // Info is what Lstat and Stat return.
@@ -42,10 +47,13 @@ type Info struct {
 }
 
 // Reader is what the decision packages need. One Reader serves one decision and is not safe for concurrent use. The real
-// one is made by New; tests use Memory.
+// one is made by Pool.Reader; tests use Memory. Besides the errors named below every method may return ErrBusy (no slot, a
+// file system that does not answer, or the context's end), ErrLoop or ErrInvalid: all of them mean "could not tell".
 type Reader interface {
 	// Lstat does not follow the last component. Absent: fs.ErrNotExist. Not allowed: ErrDenied.
 	Lstat(path string) (Info, error)
+	// Readlink returns the text of a symbolic link; ErrNotRegular if path is something else.
+	Readlink(path string) (string, error)
 	// ReadFile returns at most max bytes of a regular file that is not larger than max, and adds it to the read set.
 	ReadFile(path string, max int64) ([]byte, error)
 	// Resolve follows symbolic links component by component (bounded) and returns the absolute clean result. A component
@@ -53,6 +61,12 @@ type Reader interface {
 	Resolve(path string) (string, error)
 	// ReadDir lists at most max names of a directory.
 	ReadDir(path string, max int) ([]string, error)
+	// StatBelow looks at many names below dir at once, links followed, and is never part of the read set. The result has
+	// one Info a name; one whose Ino is 0 is not there or could not be read.
+	StatBelow(dir string, names []string) ([]Info, error)
+	// Quiet returns a Reader on the same decision whose reads are not added to the read set: for what is derived anew at
+	// every evaluation and changes without meaning anything (a git index).
+	Quiet() Reader
 	// ReadSet returns what was read so far, in order of first use.
 	ReadSet() []Entry
 }
