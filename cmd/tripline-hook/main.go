@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command tripline-hook is what a coding agent runs for every event: it takes the event from stdin to the Tripline daemon and the
+// answer back to the agent. If that fails, it denies what waits for a verdict and says nothing to the rest.
+//
+//	tripline-hook -s SOCKET [-u UID] [-q SPOOLDIR] [-t MS] [-o allow] [-n TOKEN] AGENT EVENT
+//
+//	-s  the daemon's socket
+//	-u  the user that must be listening there (default: the hook's own)
+//	-q  where to leave events that the daemon could not take
+//	-t  milliseconds after which the hook answers itself
+//	-o  allow: let calls pass while there is no daemon; nothing else lets them pass
+//	-n  the token of this installation, passed on to the daemon
+//
+// The exit code is 0 or 2. No environment variable is used. The Go runtime reads its own (GOMEMLIMIT and others) before main, and
+// with bad ones ends the process with another code and no output: the agent's entry must count that as a refusal, or clear them.
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/tripline-sh/tripline/hooks/client"
+	"github.com/tripline-sh/tripline/hooks/client/sys"
+)
+
+func main() {
+	started := time.Now()
+	signals, err := sys.CatchSignals()
+	if err != nil {
+		signals = -1
+	}
+	os.Exit(client.Run(client.Process{
+		Args:    os.Args[min(1, len(os.Args)):],
+		Started: started,
+		In:      0,
+		Out:     1,
+		Err:     2,
+		Signals: signals,
+	}))
+}
