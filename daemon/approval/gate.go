@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit/record"
+)
+
+// Gate holds all cards. It is safe for concurrent use. It has no goroutine of its own: its owner calls Tick about once a
+// second, and Close at the end.
+type Gate struct {
+	o        Options
+	bootID   string
+	restored []Card
+
+	edge chan struct{} // held while one edge is made; the Recorder is only called under it
+	done chan struct{} // closed by Close
+	wg   sync.WaitGroup
+
+	mu          sync.Mutex // guards what follows; never held while the Recorder works
+	closed      bool
+	key         []byte
+	keyStored   bool
+	cards       map[string]*entry
+	byToken     map[string]*entry // the card that counts for a token
+	tombs       map[string]tomb
+	tombByToken map[string]string
+	waiting     int
+}
+
+// entry is a card in memory. Its stored part changes only under both edge and mu.
+type entry struct {
+	stored
+	waiters int
+	changed chan struct{} // closed and replaced when the card takes an edge
+}
+
+// New makes a Gate from the state of a former life. Nobody waits for its cards any more. Cards whose time is over take
+// their edge now, and what cannot be understood is removed, all on record; an error of the Recorder is an error of New.
+func New(ctx context.Context, o Options) (*Gate, error) {
+	if o.Recorder == nil || o.Now == nil || o.Boot == nil || o.Recheck == nil {
+		return nil, errors.New("approval gate: recorder, clocks and recheck are required")
+	}
+	setDefault(&o.Hold, defaultHold)
+	setDefault(&o.DecideBy, defaultDecideBy)
+	setDefault(&o.UseBy, defaultUseBy)
+	setDefault(&o.MaxWaiting, 64)
+	setDefault(&o.MaxCards, 256)
+	g := &Gate{
+		o: o, bootID: o.BootID,
+		edge: make(chan struct{}, 1), done: make(chan struct{}),
+		cards: map[string]*entry{}, byToken: map[string]*entry{}, tombs: map[string]tomb{}, tombByToken: map[string]string{},
+	}
+	if g.bootID == "" {
+		g.bootID = "life:" + newID() // unknown after a restart, and then the wall clock alone counts
+	}
+	bad := g.load(o.Load)
+	g.o.Load = nil
+	if !g.keyStored {
+		g.key = newKey()
+	}
+	if len(bad) > 0 {
+		ops := make([]StateOp, len(bad))
+		for i, key := range bad {
+			ops[i].Key = key
+		}
+		detail := map[string]string{"cause": "unreadable", "entries": strconv.Itoa(len(bad))}
+		e := Event{Kind: record.ApprovalCancelled, At: g.now().wall, Detail: detail, State: ops}
+		if _, err := o.Recorder.Record(ctx, e); err != nil {
+			return nil, fmt.Errorf("approval gate: %w", err)
+		}
+	}
+	if _, err := g.Tick(ctx); err != nil {
+		return nil, fmt.Errorf("approval gate: %w", err)
+	}
+	g.restored = g.List(false)
+	return g, nil
+}
+
+func setDefault[T int | time.Duration](v *T, def T) {
+	if *v <= 0 {
+		*v = def
+	}
+}
+
+// Restored returns the cards that were pending when the Gate was made: a call that waited for one of them got no verdict
+// from the former life.
+func (g *Gate) Restored() []Card { return slices.Clone(g.restored) }
+
+// lock makes the caller the only one that takes edges.
+func (g *Gate) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-g.done:
+		return ErrClosed
+	default:
+	}
+	select {
+	case g.edge <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.done:
+		return ErrClosed
+	}
+}
+
+func (g *Gate) unlock() { <-g.edge }
+
+// step describes one edge of a card.
+type step struct {
+	kind   record.Kind
+	to     State
+	call   string
+	detail map[string]string
+	change func(*stored)
+	ops    []StateOp
+	apply  func() // further changes in memory, made together with the edge
+}
+
+// take makes one edge durable and then visible. The caller holds the edge lock. A new card has no entry in g.cards yet.
+func (g *Gate) take(ctx context.Context, e *entry, at instant, s step) error {
+	g.mu.Lock()
+	next := e.stored
+	keyStored := g.keyStored
+	g.mu.Unlock()
+	next.State = s.to
+	if s.to.final() {
+		next.EndedAt = at.wall
+		next.Input = shrink(next.Input, maxFinalInput)
+	}
+	if s.change != nil {
+		s.change(&next)
+	}
+	op, err := next.op()
+	if err != nil {
+		return err
+	}
+	ops := append([]StateOp{op}, s.ops...)
+	if !keyStored {
+		ops = append(ops, StateOp{Key: keyKey, Value: slices.Clone(g.key)})
+	}
+	seq, err := g.o.Recorder.Record(ctx, Event{Kind: s.kind, At: at.wall, Card: next.Card, Call: s.call, Detail: s.detail, State: ops})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	next.Seq = seq
+	e.stored = next
+	g.keyStored = true
+	if s.apply != nil {
+		s.apply()
+	}
+	close(e.changed)
+	e.changed = make(chan struct{})
+	pending := g.pendingLocked()
+	g.mu.Unlock()
+	if g.o.OnChange != nil {
+		g.o.OnChange(pending)
+	}
+	return nil
+}
+
+// settle gives a card whose time is over its edge. The caller holds the edge lock.
+func (g *Gate) settle(ctx context.Context, e *entry, at instant) error {
+	g.mu.Lock()
+	state, over := e.State, e.Ends.passed(at)
+	g.mu.Unlock()
+	switch {
+	case state == Pending && over:
+		return g.take(ctx, e, at, step{kind: record.ApprovalExpired, to: Expired})
+	case state == Approved && over:
+		return g.take(ctx, e, at, step{kind: record.ApprovalLapsed, to: Lapsed})
+	}
+	return nil
+}
+
+// Tick gives every card whose time is over its edge and returns how many there were. It goes on after an error and returns
+// all of them.
+func (g *Gate) Tick(ctx context.Context) (n int, err error) {
+	for _, id := range g.overdue() {
+		done, e := g.settleID(ctx, id)
+		if done {
+			n++
+		}
+		err = errors.Join(err, e)
+	}
+	return n, err
+}
+
+func (g *Gate) overdue() (ids []string) {
+	at := g.now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, e := range g.cards {
+		if !e.State.final() && e.Ends.passed(at) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (g *Gate) settleID(ctx context.Context, id string) (bool, error) {
+	if err := g.lock(ctx); err != nil {
+		return false, err
+	}
+	defer g.unlock()
+	g.mu.Lock()
+	e := g.cards[id]
+	final := e == nil || e.State.final()
+	g.mu.Unlock()
+	if final {
+		return false, nil
+	}
+	if err := g.settle(ctx, e, g.now()); err != nil {
+		return false, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return e.State.final(), nil
+}
+
+// Close releases every waiter as detached, lets a step under way end, and refuses all further ones. Cards stay as they are.
+func (g *Gate) Close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closed {
+		g.closed = true
+		close(g.done)
+	}
+	g.mu.Unlock()
+	g.wg.Wait() // waiters leave at once
+	select {
+	case g.edge <- struct{}{}:
+		<-g.edge
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Pending returns how many cards wait for a decision.
+func (g *Gate) Pending() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pendingLocked()
+}
+
+func (g *Gate) pendingLocked() (n int) {
+	for _, e := range g.cards {
+		if e.State == Pending {
+			n++
+		}
+	}
+	return n
+}
+
+// List returns the pending cards, or all that are kept, in the order in which they were requested.
+func (g *Gate) List(all bool) []Card {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := []Card{}
+	for _, e := range g.cards {
+		if all || e.State == Pending {
+			list = append(list, e.snapshot())
+		}
+	}
+	slices.SortFunc(list, func(a, b Card) int {
+		if c := a.Requested.Compare(b.Requested); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list
+}
+
+// Show returns the card whose id begins with idPrefix.
+func (g *Gate) Show(idPrefix string) (Card, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e, err := g.find(idPrefix)
+	if err != nil {
+		return Card{}, err
+	}
+	return e.snapshot(), nil
+}
+
+// snapshot returns a copy that shares no memory that changes.
+func (e *entry) snapshot() Card {
+	c := e.Card
+	c.Waiting = e.waiters > 0
+	return c
+}
+
+// find returns the one card whose id begins with prefix; the caller holds mu. A card of which only the tombstone is left
+// counts too, so that a prefix never slides from an old card to a new one.
+func (g *Gate) find(prefix string) (*entry, error) {
+	prefix = strings.ToLower(prefix)
+	if prefix == "" || len(prefix) > idLen {
+		return nil, ErrNotFound
+	}
+	if e := g.cards[prefix]; e != nil {
+		return e, nil
+	}
+	var ids []string
+	for _, all := range []func(func(string) bool){maps.Keys(g.cards), maps.Keys(g.tombs)} {
+		for id := range all {
+			if strings.HasPrefix(id, prefix) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return nil, ErrNotFound
+	case len(ids) > 1:
+		return nil, ErrAmbiguous
+	}
+	if e := g.cards[ids[0]]; e != nil {
+		return e, nil
+	}
+	return nil, &StaleError{ID: ids[0], State: g.tombs[ids[0]].State}
+}
