@@ -136,8 +136,8 @@ func (r *Repo) TracksUnder(rel string) (bool, error) {
 	return r.idx.under(rel), nil
 }
 
-// FileState says whether git could bring back the file rel, as it lies on the disk now. A file that is not there is
-// Restorable if it is tracked. An error means Unknown.
+// FileState says whether git could bring back the file rel, as it lies on the disk now: its content is the one that the
+// index names. A file that is not there is Restorable if it is tracked. An error means Unknown.
 func (r *Repo) FileState(rel string) (State, error) {
 	if err := r.load(); err != nil {
 		return Unknown, err
@@ -188,15 +188,16 @@ func (r *Repo) readIndex() (*index, error) {
 	if cfg.worktree != "" && resolve(r.gitDir, cfg.worktree) != r.root {
 		return nil, errors.New("core.worktree names another directory")
 	}
-	name := path.Join(r.gitDir, "index")
-	if r.stat, err = q.Lstat(name); err == nil {
-		var data []byte
-		if data, err = q.ReadFile(name, maxIndex); err == nil {
-			return parseIndex(data, cfg.hashSize, cfg.ignoreCase)
-		}
+	// The time of the file that a link leads to is what counts, and it must be the time from before the reading.
+	if infos, err := q.StatBelow(r.gitDir, []string{"index"}); err == nil {
+		r.stat = infos[0]
 	}
+	data, err := q.ReadFile(path.Join(r.gitDir, "index"), maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &index{}, nil // nothing was ever added
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return parseIndex(data, cfg.hashSize, cfg.ignoreCase)
 }

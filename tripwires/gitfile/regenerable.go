@@ -11,8 +11,8 @@ import (
 	"github.com/tripline-sh/tripline/tripwires/view"
 )
 
-// Trees answers for every file below a project's root, whichever repository it is in: a directory of the project may be a
-// repository of its own. It is for one decision and not safe for concurrent use.
+// Trees answers for every file of a project, whichever repository it is in: a directory of the project may be a repository
+// of its own. It is for one decision and not safe for concurrent use.
 type Trees struct {
 	root  string
 	r     view.Reader
@@ -69,12 +69,10 @@ func (t *Trees) State(abs string) (State, error) {
 	return repo.FileState(rel)
 }
 
-// open returns the nearest repository above abs, within the root, and the path of abs in it.
+// open returns the nearest repository above abs and the path of abs in it. It looks above the project's root as well,
+// which may have been set to a part of a repository.
 func (t *Trees) open(abs string) (*Repo, string, error) {
-	if abs != t.root && !strings.HasPrefix(abs, strings.TrimSuffix(t.root, "/")+"/") {
-		return nil, "", ErrNoRepo
-	}
-	for dir := abs; dir != t.root; {
+	for dir := abs; dir != "/" && dir != "."; {
 		dir = path.Dir(dir)
 		o, ok := t.repos[dir]
 		if !ok {

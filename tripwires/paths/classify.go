@@ -373,4 +373,3 @@ func cleanAbs(p string) string {
 	}
 	return path.Clean(p)
 }
-

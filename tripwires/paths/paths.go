@@ -69,10 +69,10 @@ type Classifier struct {
 	r     view.Reader // nil = text only
 	cwd   string
 	root  string
-	roots []string // root as written and as resolved
-	homes []string // homes as written and as resolved
-	own   []string // Own, as written and as resolved
-	fold  bool     // the disk takes A for a
+	roots []string    // root as written and as resolved
+	homes []string    // homes as written and as resolved
+	own   []string    // Own, as written and as resolved
+	fold  bool        // the disk takes A for a
 	known *identities // made when first needed
 }
 
