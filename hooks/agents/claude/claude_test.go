@@ -84,7 +84,9 @@ func reads(name string, r event.Reply) event.Decision {
 func TestRepliesAreExactlyThese(t *testing.T) {
 	t.Parallel()
 	const form = `{"hookSpecificOutput":{"hookEventName":"EVENT","permissionDecision":"WHAT","permissionDecisionReason":"no \"rm\""}}`
-	specific := func(event, what string) string { return strings.NewReplacer("EVENT", event, "WHAT", what).Replace(form) }
+	specific := func(event, what string) string {
+		return strings.NewReplacer("EVENT", event, "WHAT", what).Replace(form)
+	}
 	const stderr = "tripline: denied (delete.project)\n"
 	for _, tc := range []struct {
 		event          string
