@@ -102,6 +102,8 @@ type Report struct {
 	Skipped     []string // files with a segment's name that are no segment of this log; they were left alone
 	Lost        uint64   // records that once were and are no more; declared by a gap record
 	StateLost   bool     // the state could not be read from a damaged segment and starts empty
+	StateStale  bool     // the state is older than the log once was: what was decided or used up since then is forgotten
+	Tampered    []string // readable segments that contradict their checkpoint; nothing more is written to them
 }
 
 // ReaderOptions of OpenReader. One of them should be set, else no signature can be checked. VerifierKey wins.

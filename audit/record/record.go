@@ -5,10 +5,7 @@
 // package and is imported by whoever reads or writes records.
 package record
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Version is the format version written into every record.
 const Version = 1
@@ -135,9 +132,6 @@ type Commitment struct {
 	Cut      bool   `json:"cut,omitempty"`
 	MAC      string `json:"mac"` // base64 (raw, URL) of the HMAC
 }
-
-// Marshal returns the leaf bytes of r.
-func Marshal(r *Record) ([]byte, error) { return json.Marshal(r) }
 
 // Body is a body as it is stored.
 type Body struct {
