@@ -48,7 +48,7 @@ func (p *pass) assigned(i int) (found, bool) {
 	if kind == "cookie" {
 		return p.cookies(v)
 	}
-	if len(name) == 4 && v < len(p.src) && isDigit(p.src[v]) && bytes.EqualFold(name, []byte("pass")) { // a count
+	if bytes.EqualFold(name, []byte("pass")) && p.count(v) {
 		return found{}, false
 	}
 	return p.value(v, kind, loose)
@@ -176,6 +176,16 @@ func (p *pass) bare(v int, kind string, loose bool) (found, bool) {
 		return found{}, false
 	}
 	return found{v, end, kind}, true
+}
+
+// count reports whether the word at v is a number of a few digits, as in pass=12 of a test's summary.
+func (p *pass) count(v int) bool {
+	v = p.skipSpace(v)
+	end := v
+	for end < len(p.src) && end-v < 6 && isDigit(p.src[end]) {
+		end++
+	}
+	return end > v && (end == len(p.src) || p.endsBare(end))
 }
 
 // expansion returns the end of the ${...} at i, or i if it does not end soon or holds a command.

@@ -93,6 +93,7 @@ var secrets = []struct{ name, in, secret, want string }{
 	{"default of a variable", "x=${DB_PASSWORD:-hunter2}", "hunter2", "x=${DB_PASSWORD:[redacted:password]}"},
 	{"a mark does not switch it off", "password=[redacted:x]hunter2", "hunter2", "password=[redacted:password]"},
 	{"a mark in front does not switch it off", "[redacted:off] TOKEN=abc123", "abc123", "[redacted:off] TOKEN=[redacted:token]"},
+	{"a password named pass that begins with a digit", "pass=1secret", "1secret", "pass=[redacted:password]"},
 	{"two in a row", "A_TOKEN=abc123 B_TOKEN=def456", "def456", "A_TOKEN=[redacted:token] B_TOKEN=[redacted:token]"},
 }
 
