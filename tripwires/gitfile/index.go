@@ -168,16 +168,24 @@ func offset(b []byte) (n, used int, ok bool) {
 // plain reports whether a path is relative and has no empty, "." or ".." component. A trailing slash is a directory of a
 // sparse index, which extensions refuses.
 func plain(name []byte) bool {
-	s := string(name)
-	if s == "" || s[0] == '/' || strings.Contains(s, "//") {
-		return false
-	}
-	for part := range strings.SplitSeq(s, "/") {
-		if part == "." || part == ".." {
+	for len(name) > 0 {
+		i := bytes.IndexByte(name, '/')
+		part := name
+		if i >= 0 {
+			part = name[:i]
+		}
+		if len(part) == 0 || string(part) == "." || string(part) == ".." {
 			return false
 		}
+		if i < 0 {
+			return true
+		}
+		name = name[i+1:]
+		if len(name) == 0 {
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // extensions refuses the ones that change what the entries mean: those whose name does not start with a capital letter, a

@@ -112,10 +112,13 @@ func (c *Classifier) place(abs string, follow bool) Result {
 		res.Sink = true
 		return res
 	}
-	if real, ok := c.magic(clean); ok {
-		res = worse(res, c.lexical(real))
-		abs = real
-		res.Path = real
+	// Before cleaning, for a ".." after such a link, and after, for one before it.
+	for _, p := range []string{squeeze(abs), clean} {
+		if real, ok := c.magic(p); ok {
+			abs, res.Path = real, path.Clean(real)
+			res = worse(res, c.lexical(res.Path))
+			break
+		}
 	}
 	if c.r == nil {
 		return res
@@ -167,9 +170,9 @@ func (c *Classifier) magic(p string) (string, bool) {
 		}
 		switch {
 		case parts[2] == "root":
-			p = path.Clean("/" + rest)
+			p = "/" + strings.TrimPrefix(rest, "/")
 		case parts[2] == "cwd" && c.cwd != "":
-			p = path.Clean(c.cwd + rest)
+			p = c.cwd + rest
 		default:
 			return p, changed
 		}

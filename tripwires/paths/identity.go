@@ -73,9 +73,9 @@ func (c *Classifier) identify() *identities {
 	k := &identities{path: make(map[id]string)}
 	for i := len(c.homes) - 1; i >= 0; i-- { // the first home's names last, so that they win
 		home := c.homes[i]
-		names := []string{".", ".config", ".local", ".local/bin", ".config/systemd/user", ".claude", ".claude.json",
-			".claude/settings.local.json", ".codex", ".codex/hooks.json", ".gemini", ".qwen", ".cursor", ".copilot",
-			".factory", ".config/opencode"}
+		names := []string{".", ".config", ".local", ".local/bin", ".local/state", ".config/systemd", ".config/systemd/user",
+			".config/opencode", ".config/amp", ".claude", ".claude.json", ".claude/settings.local.json", ".codex",
+			".codex/hooks.json", ".gemini", ".qwen", ".cursor", ".copilot", ".factory", ".kiro", ".codeium", ".agents"}
 		names = append(names, ownInHome[:]...)
 		names = append(names, heldInHome[:]...)
 		names = append(names, credentialDirs[:]...)
@@ -98,7 +98,8 @@ func (c *Classifier) identify() *identities {
 	}
 	if c.root != "" {
 		root := c.root[1:]
-		names = append(names, root, root+"/.git", root+"/.claude/settings.json", root+"/.claude/settings.local.json",
+		names = append(names, root, root+"/.git", root+"/.claude", root+"/.codex", root+"/.gemini", root+"/.qwen",
+			root+"/.cursor", root+"/.claude/settings.json", root+"/.claude/settings.local.json",
 			root+"/.codex/hooks.json", root+"/.codex/config.toml", root+"/.gemini/settings.json",
 			root+"/.qwen/settings.json", root+"/.cursor/hooks.json")
 	}

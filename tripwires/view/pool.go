@@ -48,7 +48,8 @@ func newPool(slots int, t tree) *Pool {
 
 // Reader returns the Reader of one decision. Its reads end with ctx.
 func (p *Pool) Reader(ctx context.Context) Reader {
-	return &reader{tree: p.tree, pool: p, ctx: ctx, set: newReadSet(), stuck: new(bool)}
+	return &reader{tree: p.tree, pool: p, ctx: ctx, set: newReadSet(), stuck: new(bool),
+		seen: make(map[string]Info)}
 }
 
 // Close refuses new reads and waits until those under way have ended, or ctx has: then some file system hangs, and its

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -17,6 +19,9 @@ type reader struct {
 	ctx   context.Context
 	set   *readSet
 	quiet bool
+	// seen is what the walks of this decision met, by resolved path; a zero Info is what was not there. It makes one
+	// decision see one state of the machine. nil = not remembered.
+	seen  map[string]Info
 	stuck *bool // set once this decision waited in vain; shared with Quiet; nil without a pool
 }
 
@@ -30,6 +35,13 @@ type access struct {
 	infos   []Info
 	entries []Entry
 	link    string
+	seen    []sight
+}
+
+// sight is a component that a walk met.
+type sight struct {
+	path string
+	info Info
 }
 
 // do walks to name and runs f there. f may run on after do gave up, so it writes to its own access only.
@@ -53,10 +65,14 @@ func (r *reader) do(name string, follow bool, f func(*access)) (*access, error) 
 			return nil, ErrBusy
 		}
 		w.where = new(atomic.Pointer[string])
+		w.saw = func(p string, i Info) { a.seen = append(a.seen, sight{p, i}) }
 		if err := r.pool.do(r.ctx, w.where, work); err != nil {
 			*r.stuck = true // one vain wait is all that a decision may cost
 			return nil, err
 		}
+	}
+	for _, s := range a.seen {
+		r.seen[s.path] = s.info
 	}
 	if !r.quiet {
 		for _, e := range a.entries {
@@ -67,6 +83,16 @@ func (r *reader) do(name string, follow bool, f func(*access)) (*access, error) 
 }
 
 func (r *reader) Lstat(name string) (Info, error) {
+	if info, ok := r.seen[name]; ok && info.Mode&fs.ModeSymlink == 0 {
+		e, err := kindEntry(info), error(nil)
+		if info == (Info{}) {
+			e, err = Entry{Hash: hashAbsent}, fs.ErrNotExist
+		}
+		if e.Path = name; !r.quiet {
+			r.set.add(e)
+		}
+		return info, err
+	}
 	a, err := r.do(name, false, func(a *access) {
 		if a.found.info.Mode&fs.ModeSymlink != 0 {
 			r.readlink(a)
@@ -167,6 +193,9 @@ func (r *reader) ReadDir(name string, max int) ([]string, error) {
 }
 
 func (r *reader) StatBelow(dir string, names []string) ([]Info, error) {
+	if infos, ok := r.remembered(dir, names); ok {
+		return infos, nil
+	}
 	q := r.silent()
 	a, err := q.do(dir, true, func(a *access) {
 		a.infos = make([]Info, len(names))
@@ -176,9 +205,17 @@ func (r *reader) StatBelow(dir string, names []string) ([]Info, error) {
 			return
 		}
 		defer r.tree.close(h)
+		var missing []string
 		for i, n := range names {
-			if info, err := r.tree.statBelow(h, n); err == nil {
+			if slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(n, m) }) {
+				continue
+			}
+			info, err := r.tree.statBelow(h, n)
+			switch {
+			case err == nil:
 				a.infos[i] = info
+			case errors.Is(err, fs.ErrNotExist):
+				missing = append(missing, n+"/")
 			}
 		}
 	})
@@ -186,6 +223,26 @@ func (r *reader) StatBelow(dir string, names []string) ([]Info, error) {
 		return nil, err
 	}
 	return a.infos, nil
+}
+
+// remembered answers from what the walks met, if they met all of it. A link is not answered for: it is to be followed.
+func (r *reader) remembered(dir string, names []string) ([]Info, bool) {
+	infos := make([]Info, len(names))
+	for i, n := range names {
+		p := path.Join(dir, n)
+		info, ok := r.seen[p]
+		for !ok && p != "/" { // below what is not there nothing is
+			p = path.Dir(p)
+			if info, ok = r.seen[p]; ok && info != (Info{}) {
+				return nil, false
+			}
+		}
+		if !ok || info.Mode&fs.ModeSymlink != 0 {
+			return nil, false
+		}
+		infos[i] = info
+	}
+	return infos, true
 }
 
 func (r *reader) Quiet() Reader { return r.silent() }

@@ -62,7 +62,8 @@ type Reader interface {
 	// ReadDir lists at most max names of a directory.
 	ReadDir(path string, max int) ([]string, error)
 	// StatBelow looks at many names below dir at once, links followed, and is never part of the read set. The result has
-	// one Info a name; one whose Ino is 0 is not there or could not be read.
+	// one Info a name; one whose Ino is 0 is not there or could not be read. Name a directory before what is in it: what is
+	// below a missing one is not looked for.
 	StatBelow(dir string, names []string) ([]Info, error)
 	// Quiet returns a Reader on the same decision whose reads are not added to the read set: for what is derived anew at
 	// every evaluation and changes without meaning anything (a git index).

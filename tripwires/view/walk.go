@@ -51,6 +51,7 @@ type walker struct {
 	tree  tree
 	note  func(Entry)             // nil = nobody asks
 	where *atomic.Pointer[string] // nil = the tree cannot hang; else the path that is being looked at
+	saw   func(string, Info)      // nil = nobody asks
 	at    handle
 	open  bool
 	dirs  []string // components of at
@@ -85,11 +86,7 @@ func (w *walker) walk(name string, follow bool) found {
 			}
 			continue
 		}
-		if w.where != nil {
-			at := w.join(last)
-			w.where.Store(&at)
-		}
-		info, err := w.tree.stat(w.at, last)
+		info, err := w.look(last)
 		if err != nil {
 			w.met(last, Entry{Hash: errorHash(err)})
 			return w.fail(last, pending, err)
@@ -126,6 +123,26 @@ func (w *walker) walk(name string, follow bool) found {
 	return found{at: w.at, open: w.open, name: ".", path: w.join(""), info: info, err: err}
 }
 
+// look is stat, telling first where it looks, and then what it saw.
+func (w *walker) look(name string) (Info, error) {
+	if w.where == nil && w.saw == nil {
+		return w.tree.stat(w.at, name)
+	}
+	p := w.join(name)
+	if w.where != nil {
+		w.where.Store(&p)
+	}
+	info, err := w.tree.stat(w.at, name)
+	switch {
+	case w.saw == nil:
+	case err == nil:
+		w.saw(p, info)
+	case errors.Is(err, fs.ErrNotExist):
+		w.saw(p, Info{})
+	}
+	return info, err
+}
+
 func (w *walker) met(name string, e Entry) {
 	if w.note != nil && e.Hash != "" {
 		e.Path = w.join(name)
@@ -143,7 +160,13 @@ func (w *walker) fail(name string, pending []string, err error) found {
 }
 
 func (w *walker) join(name string) string {
-	return path.Join("/", strings.Join(w.dirs, "/"), name)
+	if name == "" {
+		return "/" + strings.Join(w.dirs, "/")
+	}
+	if len(w.dirs) == 0 {
+		return "/" + name
+	}
+	return "/" + strings.Join(w.dirs, "/") + "/" + name
 }
 
 func (w *walker) restart() error {
