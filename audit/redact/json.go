@@ -5,6 +5,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -190,7 +191,7 @@ func (w *walker) content(from, to int) (text []byte, exact bool) {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text, exact
 	}
-	w.scratch = unescape(w.scratch[:0], text)
+	w.scratch = unescape(slices.Grow(w.scratch[:0], len(text)), text)
 	return w.scratch, exact
 }
 

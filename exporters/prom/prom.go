@@ -132,7 +132,7 @@ func (m *Metrics) define() {
 	m.undecodable = counter("events_undecodable_total", "Events that could not be decoded.", "agent")
 	m.dropped = counter("events_dropped_total", "Events lost, by reason; each is declared in the audit log.", "reason")
 	m.spool = gauge("spool_pending", "Events in the spool that wait to be ingested.")
-	m.ingested = single2(counter("spool_ingested_total", "Events ingested from the spool."))
+	m.ingested = counter("spool_ingested_total", "Events ingested from the spool.").WithLabelValues()
 	m.connections = gauge("connections", "Open connections of hooks.")
 	m.alarms = counter("alarms_total", "Alarms: tampering and failures that need a person.", "kind")
 	m.reloadOK = gauge("config_last_reload_successful", "Whether the last load of rules and config succeeded.")
@@ -140,8 +140,6 @@ func (m *Metrics) define() {
 	m.reloads = counter("config_reloads_total", "Loads of rules and config, by result.", "result")
 	m.loosening = gauge("config_loosening_pending", "Differences on disk that loosen and wait for a person's reload.")
 }
-
-func single2(c *prometheus.CounterVec) prometheus.Counter { return c.WithLabelValues() }
 
 // Buckets, in seconds: fine for stages of microseconds, hook for what a person waits for, patience for approvals.
 var (
