@@ -24,7 +24,18 @@ type Word struct {
 	Unset bool
 	// Hidden is set when the value was computed through a decoder (base64 -d, xxd, rev ...) and could not be told.
 	Hidden bool
-	Pos    Pos
+	// Download is set when an unknown part comes out of a network client, as in python3 -c "$(curl ...)".
+	Download bool
+	// Flat is set when each unknown part is a plain piece of a name, such as a number, a date or a user name: it holds no
+	// slash and no blank, so the word cannot climb out of the directory that its known part names.
+	Flat bool
+	// Split is set when an unknown part was not quoted: it may stand for several words, or for none.
+	Split bool
+	// Var names the first variable that made the word unknown, "" if none did.
+	Var string
+	Pos Pos
+
+	setup bool // an unknown part is set-up code that a known tool prints
 }
 
 // TempPrefix stands for the fresh path that mktemp prints: strictly below /tmp, known to be ours.
@@ -83,6 +94,9 @@ type Command struct {
 	Conditional bool
 	// Zsh is set when only zsh would read the source this way.
 	Zsh bool
+	// Exported holds the variables that this source exported before the command, by name. The exports are commands of
+	// their own as well.
+	Exported []Assign
 }
 
 // Opaque is something that would run but could not be read.
@@ -95,6 +109,12 @@ type Opaque struct {
 	Argv []Word
 	// Download is true when the text comes out of a network client (curl | sh, sh <(curl), eval "$(wget -O- ...)").
 	Download bool
+	// Absent is true when the script was looked for and is not there.
+	Absent bool
+	// Partial is true when the known parts of the text were analysed, and unknown words stand in it.
+	Partial bool
+	// Remote is true when it would run on another machine or in a container.
+	Remote bool
 }
 
 // Analysis is the result of Analyze.
@@ -117,7 +137,7 @@ type Analysis struct {
 // Caps of the parser (see Analyze): beyond them a command line is not parsed at all.
 const (
 	MaxSource  = 16 << 10 // bytes
-	MaxOpeners = 200      // (, {, $(, `, <<, and the like
+	MaxOpeners = 200      // (, {, $(, `, <<, and the like, one inside the other
 	MaxWords   = 4096     // words of all commands together after expansion
 	MaxScript  = 256 << 10
 	MaxDepth   = 8 // nested sh -c, eval, scripts, functions

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// pass runs a loop's body once and sorts the states: those that go on with the loop, and those that left it.
+func (in *interp) pass(c ctx, states []*state, body []*syntax.Stmt) (next, left []*state) {
+	c.inLoop++
+	for _, r := range in.stmts(c, states, body) {
+		switch r.stop {
+		case stopBreak, stopContinue:
+			if r.levels--; r.levels > 0 {
+				left = append(left, r)
+				continue
+			}
+			again := r.stop == stopContinue
+			r.stop = running
+			if again {
+				next = append(next, r)
+			} else {
+				left = append(left, r)
+			}
+		case running:
+			next = append(next, r)
+		default:
+			left = append(left, r)
+		}
+	}
+	return settle(dropGhosts(next)), settle(left)
+}
+
+// spend takes one iteration from the budget.
+func (in *interp) spend() bool {
+	if in.loops++; in.loops > maxLoops {
+		in.an.Truncated = true
+		return false
+	}
+	return true
+}
+
+func (in *interp) forClause(c ctx, s *state, x *syntax.ForClause) []*state {
+	iter, ok := x.Loop.(*syntax.WordIter)
+	if !ok {
+		return in.cStyle(c, s, x)
+	}
+	var items []Word
+	if iter.InPos.IsValid() {
+		items = in.fields(c, s, iter.Items)
+	} else {
+		for _, v := range s.params {
+			items = append(items, v.word(Pos{}))
+		}
+		if s.open {
+			items = append(items, Word{Text: unk, Unset: true, Split: true, Var: "@"})
+		}
+	}
+	if x.Select {
+		return in.selectLoop(c, s, iter, items, x.Do)
+	}
+	states, out := []*state{s}, []*state(nil)
+	if len(items) == 0 {
+		s.status = statusOK
+		return states
+	}
+	for _, w := range items {
+		v := w.loopVal()
+		if !in.spend() {
+			v = unknown // what follows is judged once, for an unknown value
+			w.Known = false
+		}
+		if w.Split || w.Glob {
+			c.maybe()
+		}
+		for _, r := range states {
+			r.assign(iter.Name.Value, v)
+			if w.Glob {
+				r.setGlob(iter.Name.Value, w)
+			}
+		}
+		next, left := in.pass(c, states, x.Do)
+		out = append(out, left...)
+		states = next
+		if len(states) == 0 || in.loops > maxLoops {
+			break
+		}
+	}
+	return settle(append(states, out...))
+}
+
+// loopVal is what a loop variable holds: a pattern stands for the names that match it.
+func (w Word) loopVal() val {
+	if !w.Glob {
+		return w.val()
+	}
+	// The part before the last component with a pattern is known.
+	dir := ""
+	parts := strings.SplitAfter(w.GlobText, "/")
+	for _, p := range parts {
+		if strings.ContainsAny(p, "*?[(") {
+			break
+		}
+		dir += p
+	}
+	rest := w.GlobText[len(dir):]
+	dir = plain(dir)
+	if i := strings.LastIndexByte(rest, '/'); i >= 0 && !strings.ContainsAny(rest[i:], "*?[(") {
+		return text(dir + unkFlat + plain(rest[i:]))
+	}
+	return text(dir + unkFlat)
+}
+
+// setGlob is called for a loop over a pattern.
+func (s *state) setGlob(name string, w Word) {
+	v := s.vars[name]
+	v.v.name = name
+	s.vars[name] = v
+}
+
+func (in *interp) selectLoop(c ctx, s *state, iter *syntax.WordIter, items []Word, body []*syntax.Stmt) []*state {
+	c.maybe()
+	out := []*state{}
+	for _, w := range items {
+		if !in.spend() {
+			break
+		}
+		r := s.clone()
+		r.assign(iter.Name.Value, w.loopVal())
+		r.assign("REPLY", val{s: unk})
+		next, left := in.pass(c, []*state{r}, body)
+		out = settle(append(append(out, next...), left...))
+	}
+	return settle(append(out, s))
+}
+
+func (in *interp) cStyle(c ctx, s *state, x *syntax.ForClause) []*state {
+	loop, ok := x.Loop.(*syntax.CStyleLoop)
+	if !ok {
+		return []*state{s}
+	}
+	if loop.Init != nil {
+		in.arith(c, s, loop.Init)
+	}
+	states := []*state{s}
+	cond := func(s *state) exitStatus {
+		if loop.Cond == nil {
+			return statusOK
+		}
+		n, ok := in.arith(c, s, loop.Cond)
+		switch {
+		case !ok:
+			return statusUnknown
+		case n != 0:
+			return statusOK
+		}
+		return statusFail
+	}
+	post := func(s *state) {
+		if loop.Post != nil {
+			in.arith(c, s, loop.Post)
+		}
+	}
+	return in.iterate(c, states, x.Do, func(c ctx, s *state) []*state {
+		s.status = cond(s)
+		return []*state{s}
+	}, post)
+}
+
+func (in *interp) while(c ctx, s *state, x *syntax.WhileClause) []*state {
+	return in.iterate(c, []*state{s}, x.Do, func(c ctx, s *state) []*state {
+		c.inLoop++
+		states := in.stmts(c, []*state{s}, x.Cond)
+		if x.Until {
+			for _, r := range states {
+				if r.status != statusUnknown {
+					r.status = statusFail - r.status
+				}
+			}
+		}
+		return states
+	}, func(*state) {})
+}
+
+// iterate runs a loop with a condition. While the condition is known it is followed exactly; otherwise the body runs until
+// its state settles, and what keeps changing becomes unknown.
+func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func(ctx, *state) []*state, post func(*state)) []*state {
+	var out []*state
+	unsure := 0
+	for len(states) > 0 {
+		var run []*state
+		sure := true
+		for _, s := range states {
+			for _, r := range cond(c, s) {
+				switch {
+				case r.stop == stopBreak || r.stop == stopContinue:
+					r.stop = running
+					out = append(out, r)
+				case r.stop != running:
+					out = append(out, r)
+				case r.status == statusFail:
+					out = append(out, r)
+				case r.status == statusOK:
+					run = append(run, r)
+				default:
+					sure = false
+					done := r.clone()
+					out = append(out, done)
+					run = append(run, r)
+				}
+			}
+		}
+		if len(run) == 0 {
+			break
+		}
+		run = settle(run)
+		out = settle(out)
+		if !sure {
+			c.maybe()
+			unsure++
+		}
+		before := make([]*state, len(run))
+		for i, r := range run {
+			before[i] = r.clone()
+		}
+		spent := !in.spend()
+		next, left := in.pass(c, run, body)
+		for _, n := range next {
+			post(n)
+		}
+		out = settle(append(out, left...))
+		if spent || !changed(before, next) {
+			out = append(out, next...)
+			break
+		}
+		if unsure >= 2 || in.loops > maxLoops/2 || in.steps > maxSteps/2 {
+			if unsure > 8 {
+				out = append(out, next...)
+				break
+			}
+			unsure++
+			next = widen(before, next)
+		}
+		states = next
+	}
+	for _, s := range out {
+		if s.stop == running {
+			s.status = statusUnknown
+		}
+	}
+	return settle(out)
+}
+
+// changed tells that a pass led to a state that was not there before it.
+func changed(before, after []*state) bool {
+	for _, a := range after {
+		found := false
+		for _, b := range before {
+			if b.same(a) {
+				found = true
+				break
+			}
+		}
+		if !found {
+			return true
+		}
+	}
+	return false
+}
+
+// widen makes one state that stands for all: what differs becomes unknown.
+func widen(before, after []*state) []*state {
+	all := append(append([]*state{}, before...), after...)
+	for _, s := range all[1:] {
+		if !all[0].same(s) {
+			all[0].join(s)
+		}
+	}
+	return all[:1]
+}

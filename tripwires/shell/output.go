@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"path"
+	"strings"
+)
+
+// print models the builtins that write text.
+func (in *interp) print(c ctx, s *state, name string, args []Word) {
+	s.status = statusOK
+	if !c.captured && !(name == "printf" && len(args) > 1 && args[0].Text == "-v") {
+		return
+	}
+	var v val
+	switch name {
+	case "echo":
+		v = echo(args)
+	case "print": // zsh; its options are many
+		v = echo(args)
+		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
+			v = unknown
+		}
+	case "pwd":
+		v = s.cwd.add(text("\n"))
+	case "printf":
+		if len(args) > 1 && args[0].Text == "-v" {
+			out := printf(args[2:])
+			if !args[1].Known || !validName(args[1].Text) {
+				s.forget()
+				return
+			}
+			s.assign(args[1].Text, out)
+			return
+		}
+		if len(args) > 0 && args[0].Text == "--" {
+			args = args[1:]
+		}
+		v = printf(args)
+	}
+	s.out = bounded(s.out.add(v))
+}
+
+func echo(args []Word) val {
+	newline, escapes := true, false
+	for len(args) > 0 {
+		a := args[0].Text
+		if !args[0].Known || len(a) < 2 || a[0] != '-' || strings.Trim(a[1:], "neE") != "" {
+			break
+		}
+		for _, f := range a[1:] {
+			switch f {
+			case 'n':
+				newline = false
+			case 'e':
+				escapes = true
+			case 'E':
+				escapes = false
+			}
+		}
+		args = args[1:]
+	}
+	v := joinWords(args)
+	if escapes {
+		out, stop := echoEscapes(v.s, true)
+		v.s = out
+		if stop {
+			newline = false
+		}
+	}
+	if newline {
+		v = v.add(text("\n"))
+	}
+	return v
+}
+
+// printf formats its arguments as the command does; a format that is not understood gives unknown text.
+func printf(args []Word) val {
+	if len(args) == 0 {
+		return val{}
+	}
+	format := args[0].val()
+	if !format.known() {
+		return val{s: unk, f: format.f &^ fTemp, name: format.name}
+	}
+	rest := args[1:]
+	var out val
+	for range maxBraces {
+		used, stop := formatOnce(&out, format.s, &rest)
+		if stop || !used || len(rest) == 0 || len(out.s) > maxText {
+			return out
+		}
+	}
+	return out.lost()
+}
+
+// formatOnce goes through the format once. used: it took arguments.
+func formatOnce(out *val, format string, rest *[]Word) (used, stop bool) {
+	next := func() val {
+		used = true
+		if len(*rest) == 0 {
+			return val{}
+		}
+		w := (*rest)[0]
+		*rest = (*rest)[1:]
+		return w.val()
+	}
+	for i := 0; i < len(format); {
+		j := strings.IndexByte(format[i:], '%')
+		if j < 0 {
+			j = len(format) - i
+		}
+		lit, ended := echoEscapes(format[i:i+j], false)
+		*out = out.add(text(lit))
+		if ended {
+			return used, true
+		}
+		if i += j; i >= len(format) {
+			break
+		}
+		i++ // the %
+		start := i
+		for i < len(format) && strings.IndexByte("-+ #0123456789.'*", format[i]) >= 0 {
+			i++
+		}
+		mods := format[start:i]
+		if i >= len(format) {
+			*out = out.add(text("%" + mods))
+			break
+		}
+		verb := format[i]
+		i++
+		v := val{}
+		switch verb {
+		case '%':
+			v = text("%")
+		case 's', 'd', 'i', 'u', 'b':
+			if strings.Contains(mods, "*") {
+				next()
+			}
+			v = next()
+			if verb != 's' && verb != 'b' && v.known() {
+				v.s = strings.TrimSpace(v.s)
+				if v.s == "" {
+					v.s = "0"
+				}
+			}
+			if verb == 'b' {
+				v.s, ended = echoEscapes(v.s, true)
+			}
+			if mods != "" {
+				v = adjust(v, mods)
+			}
+		case 'c':
+			v = next()
+			v.s = v.s[:min(1, len(v.s))]
+		case 'x', 'X', 'o', 'e', 'f', 'g', 'E', 'F', 'G', 'a', 'A':
+			next()
+			v = val{s: unkFlat}
+		case 'q', 'Q':
+			v = next()
+			if v.known() && strings.Trim(v.s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") != "" || v.s == "" {
+				v.s = quoteText(v.s)
+			}
+		case '(':
+			end := strings.Index(format[i:], ")T")
+			if end < 0 {
+				return used, true
+			}
+			i += end + 2
+			next()
+			v = val{s: unkFlat}
+		default:
+			v = unknown
+		}
+		*out = out.add(v)
+		if ended {
+			return used, true
+		}
+	}
+	return used, false
+}
+
+// adjust applies a width and a precision; only the precision can take text away.
+func adjust(v val, mods string) val {
+	if !v.known() || strings.Contains(mods, "*") {
+		return v.lost()
+	}
+	width, prec, cut := strings.Cut(strings.TrimLeft(mods, "+ #'"), ".")
+	if cut {
+		n, _ := digits(prec, 10, 6)
+		v.s = v.s[:min(int(n), len(v.s))]
+	}
+	left := strings.Contains(width, "-")
+	w := strings.TrimLeft(width, "-+ #")
+	n, _ := digits(strings.TrimLeft(w, "0"), 10, 6)
+	if n > 4096 {
+		return v.lost()
+	}
+	fill := " "
+	if strings.HasPrefix(w, "0") {
+		fill = "0"
+	}
+	if pad := int(n) - len(v.s); pad > 0 {
+		if left {
+			v.s += strings.Repeat(" ", pad)
+		} else {
+			v.s = strings.Repeat(fill, pad) + v.s
+		}
+	}
+	return v
+}
+
+// quoteText puts a text in single quotes.
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// quoteWord makes source text of a word.
+func quoteWord(w Word) string {
+	if !w.Known {
+		return strings.ReplaceAll(w.Text, unk, srcUnknown)
+	}
+	return quoteText(w.Text)
+}
+
+// output models what programs write to standard output.
+func (in *interp) output(c ctx, s *state, k call, name string) {
+	if !c.captured && name != "tee" {
+		return
+	}
+	args := k.argv[1:]
+	v := in.programOutput(c, s, name, args)
+	s.out = bounded(s.out.add(v))
+}
+
+// input is what the program reads: its files, else standard input.
+func (in *interp) input(s *state, files []Word) val {
+	if len(files) == 0 {
+		return s.in.v.orUnknown(s.in.none)
+	}
+	var v val
+	for _, f := range files {
+		if f.Text == "-" {
+			v = v.add(s.in.v.orUnknown(s.in.none))
+			continue
+		}
+		v = v.add(in.content(s, f))
+	}
+	return v
+}
+
+func operands(args []Word, withValue string) []Word {
+	var out []Word
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.Text == "--" && a.Known:
+			return append(out, args[i+1:]...)
+		case len(a.Text) > 1 && a.Text[0] == '-' && a.Known:
+			if len(a.Text) == 2 && strings.Contains(withValue, a.Text[1:]) {
+				i++
+			}
+		default:
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (in *interp) programOutput(c ctx, s *state, name string, args []Word) val {
+	if v, ok := in.decode(s, name, args); ok {
+		return v
+	}
+	if isDownloader(name, args) {
+		return val{s: unk, f: fDownload}
+	}
+	switch name {
+	case "echo":
+		return echo(args)
+	case "printf":
+		return printf(args)
+	case "cat", "gcat", "bat", "batcat", "sponge", "pv", "unbuffer":
+		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && args[0].Text != "-" && name != "pv" {
+			return spoiled(in.input(s, operands(args, "")))
+		}
+		return in.input(s, operands(args, "L"))
+	case "tee":
+		v := in.input(s, nil)
+		appended := false
+		for _, a := range args {
+			appended = appended || a.Text == "-a" || a.Text == "--append"
+		}
+		for _, f := range operands(args, "") {
+			in.write(s, f, v, appended)
+		}
+		if !c.captured {
+			return val{}
+		}
+		return v
+	case "mktemp":
+		return in.mktemp(s, args)
+	case "basename", "dirname", "realpath", "readlink", "greadlink", "grealpath":
+		return in.pathOutput(s, name, args)
+	case "date", "nproc", "hostname", "arch", "uname", "wc", "uuidgen", "stat", "du", "cksum", "md5sum", "sha1sum", "sha256sum", "shasum",
+		"tput", "getconf", "pgrep", "pidof", "lsof":
+		switch name {
+		case "date":
+			for _, a := range args {
+				if strings.HasPrefix(a.Text, "+") && strings.ContainsAny(a.Text, "/ D\x00") {
+					return unknown
+				}
+			}
+			if len(args) == 0 {
+				return unknown
+			}
+		case "wc", "stat", "du", "cksum", "md5sum", "sha1sum", "sha256sum", "shasum", "pgrep", "pidof", "lsof", "uname":
+			if len(args) > 1 || len(args) == 1 && name != "uname" && name != "wc" {
+				return unknown
+			}
+		}
+		return val{s: unkFlat}
+	case "whoami", "logname", "id":
+		if name == "id" && (len(args) != 1 || args[0].Text != "-un") {
+			return val{s: unkFlat}
+		}
+		if in.o.User != "" {
+			return text(in.o.User + "\n")
+		}
+		return val{s: unkFlat}
+	case "git":
+		return gitOutput(args)
+	case "seq":
+		return seq(args)
+	case "which":
+		return locate(args)
+	case "yes":
+		return unknown
+	case "ssh-agent", "dircolors", "keychain", "direnv", "pyenv", "rbenv", "nodenv", "goenv", "jenv", "starship", "zoxide", "fnm", "mise",
+		"rtx", "asdf", "opam", "luarocks", "conda", "mamba", "micromamba", "brew", "thefuck", "atuin", "mcfly", "minikube", "docker-machine",
+		"register-python-argcomplete", "lesspipe", "gpg-agent", "hub", "gh", "kubectl", "helm", "npm", "rustup", "uv", "pip", "poetry", "volta",
+		"nvm", "sdk", "devbox", "vfox", "fzf", "jump", "navi", "perl":
+		if printsSetup(name, args) {
+			return val{s: unkInit}
+		}
+	}
+	v := unknown
+	in2 := in.input(s, nil)
+	if !s.in.none {
+		v.f |= in2.f & (fDownload | fHidden)
+	}
+	for _, a := range args {
+		if p, ok := s.abs(a); ok {
+			if f, ok := s.files[p]; ok {
+				for _, t := range f.texts {
+					v.f |= t.f & (fDownload | fHidden)
+				}
+			}
+		}
+	}
+	return v
+}
+
+// printsSetup tells that a known tool prints the code which a shell's start file is meant to evaluate.
+func printsSetup(name string, args []Word) bool {
+	if len(args) == 0 {
+		return name == "ssh-agent" || name == "dircolors" || name == "lesspipe"
+	}
+	first := args[0].Text
+	for _, a := range args {
+		if !a.Known {
+			return false
+		}
+	}
+	switch name {
+	case "ssh-agent", "keychain", "gpg-agent", "dircolors", "lesspipe", "register-python-argcomplete":
+		return true
+	case "brew":
+		return first == "shellenv"
+	case "conda", "mamba", "micromamba":
+		return strings.HasPrefix(first, "shell")
+	case "minikube":
+		return first == "docker-env" || first == "completion"
+	case "thefuck":
+		return strings.HasPrefix(first, "--alias") || first == "-a"
+	case "perl":
+		return first == "-I" || strings.HasPrefix(first, "-Mlocal::lib")
+	}
+	switch first {
+	case "init", "hook", "env", "activate", "export", "completion", "completions", "shell", "generate-shell-completion", "--bash", "--zsh",
+		"virtualenv-init", "gen-completions", "alias", "path", "shellenv":
+		return name != "npm" || first == "completion"
+	}
+	return false
+}
+
+func gitOutput(args []Word) val {
+	if len(args) > 0 && args[0].Text == "rev-parse" {
+		for _, a := range args[1:] {
+			if strings.HasPrefix(a.Text, "--show-") || strings.HasPrefix(a.Text, "--git-") || a.Text == "--abbrev-ref" ||
+				strings.HasPrefix(a.Text, "--symbolic") || !a.Known {
+				return unknown
+			}
+		}
+		return val{s: unkFlat}
+	}
+	return unknown
+}
+
+func seq(args []Word) val {
+	var n [3]int64
+	if len(args) == 0 || len(args) > 3 {
+		return unknown
+	}
+	for i, a := range args {
+		x, w := digits(a.Text, 10, 9)
+		if w == 0 || w != len(a.Text) {
+			return unknown
+		}
+		n[i] = x
+	}
+	from, step, to := int64(1), int64(1), n[0]
+	switch len(args) {
+	case 2:
+		from, to = n[0], n[1]
+	case 3:
+		from, step, to = n[0], n[1], n[2]
+	}
+	if step == 0 || (to-from)/step > maxBraces {
+		return unknown
+	}
+	var sb strings.Builder
+	for i := from; i <= to; i += step {
+		sb.WriteString(itoa(int(i)) + "\n")
+	}
+	return text(sb.String())
+}
+
+// mktemp is the fresh path that mktemp makes, if it is in the usual place.
+func (in *interp) mktemp(s *state, args []Word) val {
+	template, inTmp := Word{}, false
+	for i := 0; i < len(args); i++ {
+		a := args[i].Text
+		switch {
+		case !args[i].Known && !args[i].Flat:
+			return unknown
+		case a == "-p" || strings.HasPrefix(a, "-p") || strings.HasPrefix(a, "--tmpdir="):
+			return unknown
+		case a == "--tmpdir":
+			inTmp = true
+		case a == "--suffix":
+			i++
+		case strings.HasPrefix(a, "--"):
+		case len(a) > 1 && a[0] == '-':
+			if strings.Contains(a, "t") {
+				inTmp = true
+			}
+			if strings.ContainsAny(a, "u") {
+				return unknown // only a name: anyone may make it
+			}
+			if strings.Contains(a, "p") {
+				return unknown
+			}
+		default:
+			template = args[i]
+		}
+	}
+	t := template.Text
+	if i := strings.LastIndexByte(t, '/'); i >= 0 && !inTmp {
+		dir := path.Clean(t[:i+1])
+		if strings.Contains(dir, unk) || dir != "/tmp" && dir != "/var/tmp" && !strings.HasPrefix(dir, "/tmp/") {
+			return unknown
+		}
+	} else if t != "" && !inTmp {
+		return val{s: unkFlat} // a name in the current directory
+	} else if strings.Contains(t, "/") {
+		return unknown
+	}
+	if v, ok := s.vars["TMPDIR"]; ok && (!v.v.known() || !strings.HasPrefix(path.Clean(v.v.s), "/tmp")) && template.Text == "" {
+		return unknown
+	}
+	in.temps++
+	name := TempPrefix
+	if in.temps > 1 {
+		name += "-" + itoa(in.temps)
+	}
+	return val{s: name + "\n", f: fTemp}
+}
+
+// pathOutput computes basename, dirname, realpath and readlink -f. Links are the engine's matter.
+func (in *interp) pathOutput(s *state, name string, args []Word) val {
+	ops := operands(args, "s")
+	if len(ops) != 1 && !(name == "basename" && len(ops) == 2) {
+		return unknown
+	}
+	v := ops[0].val()
+	for _, a := range args {
+		if strings.HasPrefix(a.Text, "-") && (name == "basename" || strings.Contains(a.Text, "relative")) && a.Text != "--" {
+			return unknown
+		}
+	}
+	if !v.known() {
+		if name == "basename" {
+			return val{s: unkFlat, f: v.f & (fHidden | fDownload | fUnset), name: v.name}
+		}
+		return v.lost()
+	}
+	switch name {
+	case "basename":
+		v.s = path.Base(v.s)
+		if len(ops) == 2 && ops[1].Text != v.s {
+			v.s = strings.TrimSuffix(v.s, ops[1].Text)
+		}
+		v.f &^= fTemp
+	case "dirname":
+		v.s = path.Dir(strings.TrimRight(v.s, "/") + strings.Repeat("/", b2i(strings.Trim(v.s, "/") == "")))
+		v = v.temp()
+	default:
+		if name == "readlink" || name == "greadlink" {
+			if len(args) < 2 {
+				return unknown // the link's own text
+			}
+		}
+		p, ok := s.abs(Word{Text: v.s, Known: true})
+		if !ok {
+			return unknown
+		}
+		v.s = p
+		v = v.temp()
+	}
+	return v.add(text("\n"))
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// isDownloader tells that a program prints what it gets from the network.
+func isDownloader(name string, args []Word) bool {
+	switch name {
+	case "curl", "wget", "wget2", "fetch", "aria2c", "http", "https", "xh", "xhs", "httpie", "lynx", "links", "w3m", "elinks", "nc", "ncat",
+		"netcat", "socat", "telnet", "ftp", "tftp", "curlie", "axel", "lwp-request", "GET", "lwp-download", "hurl", "gsutil":
+		return true
+	case "ssh", "rsh":
+		return true
+	case "openssl":
+		return len(args) > 0 && args[0].Text == "s_client"
+	case "gh":
+		return len(args) > 0 && (args[0].Text == "api" || args[0].Text == "gist" || args[0].Text == "release")
+	case "aws", "gcloud":
+		return len(args) > 1 && (args[0].Text == "s3" || args[0].Text == "storage")
+	case "dig", "host", "nslookup", "whois", "finger":
+		return true
+	}
+	return false
+}

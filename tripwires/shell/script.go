@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// textRun says how a text is run as source.
+type textRun struct {
+	kind string // of the Opaque, if it cannot be read
+	pos  Pos
+	argv []Word
+	lang syntax.LangVariant // 0 = the shell that runs now
+	max  int                // 0 = MaxSource
+	file string             // the script that it comes from
+	// found: unknown parts are names of files that find or xargs puts in.
+	found bool
+}
+
+func (in *interp) lang() syntax.LangVariant {
+	if in.zsh {
+		return syntax.LangZsh
+	}
+	return syntax.LangBash
+}
+
+// runText runs a text as shell source in the state s.
+func (in *interp) runText(c ctx, s *state, v val, r textRun) []*state {
+	one := []*state{s}
+	s.status = statusUnknown
+	o := Opaque{Kind: r.kind, Pos: r.pos, Argv: r.argv, Download: v.f&fDownload != 0}
+	if r.max == 0 {
+		r.max = MaxSource
+	}
+	switch {
+	case strings.Trim(v.s, unkInit+" \n\t;") == "" && strings.Contains(v.s, unkInit):
+		return one // set-up code of a known tool
+	case !v.known() && strings.Trim(v.s, unkBytes+" \n\t;") == "" || !v.known() && o.Download:
+		o.Why = "a text that is not known would run as shell code"
+		if o.Download {
+			o.Why = "text from the network would run as shell code"
+		}
+		in.block(c, o)
+		return one
+	case len(v.s) > r.max:
+		o.Why = "the text that would run is too long to be read"
+		in.block(c, o)
+		return one
+	case c.scripts >= MaxDepth:
+		o.Why = "shell code is nested too deeply"
+		in.block(c, o)
+		in.an.Truncated = true
+		return one
+	}
+	if !v.known() {
+		if strings.ContainsAny(v.s, "\x00\x02") && !r.found {
+			o.Why, o.Partial = "parts of the shell code that would run are not known", true
+			in.block(c, o)
+		}
+		v.s = strings.NewReplacer(unk, srcUnknown, unkInit, srcUnknown, unkFlat, srcFlat).Replace(v.s)
+	}
+	v.s = strings.ReplaceAll(v.s, dataNUL, "")
+	if in.bytes += len(v.s); in.bytes > maxTotal {
+		in.an.Truncated = true
+		o.Why = "too much text would run as shell code"
+		in.block(c, o)
+		return one
+	}
+	oldZsh, oldPos := in.zsh, in.nestedIn
+	defer func() { in.zsh, in.nestedIn = oldZsh, oldPos }()
+	if r.lang != 0 {
+		in.zsh = r.lang == syntax.LangZsh
+	}
+	p := parse(v.s, in.lang())
+	if p.err != "" && r.lang == 0 && !in.zsh {
+		if z := parse(v.s, syntax.LangZsh); z.err == "" {
+			p, in.zsh = z, true
+		}
+	}
+	in.nestedIn = r.pos
+	if in.nestedIn == (Pos{}) {
+		in.nestedIn = Pos{Line: 1, Col: 1}
+	}
+	c.scripts++
+	if p.deep || p.err != "" {
+		o.Why = "the text that would run is not valid shell code"
+		if p.deep {
+			o.Why = "the text that would run is nested too deeply"
+		}
+		in.block(c, o)
+	}
+	return in.stmts(c, one, p.stmts)
+}
+
+// eval runs its words, joined, in the shell itself.
+func (in *interp) eval(c ctx, s *state, k call) []*state {
+	args := k.argv[1:]
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		s.status = statusOK
+		return []*state{s}
+	}
+	t := joinWords(args)
+	base := len(s.saves)
+	for _, a := range c.env {
+		s.save(a.Name)
+		s.setVar(a.Name, variable{v: a.Value.val(), set: true, exported: true})
+	}
+	env := c.env
+	c.env = nil
+	rc := c.under("eval")
+	rc.redirs = append(slices.Clip(c.redirs), k.redirs...)
+	states := in.runText(rc, s, t, textRun{kind: "eval", pos: k.pos, argv: k.argv, found: c.found})
+	if len(env) > 0 {
+		for _, r := range states {
+			r.restore(base)
+		}
+	}
+	return states
+}
+
+func joinWords(ws []Word) val {
+	vs := make([]val, 0, len(ws))
+	for _, w := range ws {
+		vs = append(vs, w.val())
+	}
+	return joinVals(vs, " ")
+}
+
+// sourceFile is source FILE: the script runs in the shell itself.
+func (in *interp) sourceFile(c ctx, s *state, k call) []*state {
+	args := k.argv[1:]
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return []*state{s}
+	}
+	params, open := s.params, s.open
+	if len(args) > 1 {
+		in.setParams(c, s, args[1:])
+	}
+	c.sourced = true
+	c.redirs = append(slices.Clip(c.redirs), k.redirs...)
+	states := in.runScript(c.under("source"), s, args[0], k, 0, true)
+	for _, r := range states {
+		if r.stop == stopReturn {
+			r.stop = running
+		}
+		if len(args) > 1 {
+			r.params, r.open = params, open
+		}
+	}
+	return states
+}
+
+// runScript runs the text of a file. shellKnown: it is certain that a shell reads it.
+func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.LangVariant, shellKnown bool) []*state {
+	o := Opaque{Kind: "script", Pos: k.pos, Argv: k.argv, Why: "the script's name is not known"}
+	p, ok := s.abs(file)
+	if !ok {
+		if shellKnown {
+			o.Download = file.Download
+			in.block(c, o)
+		}
+		s.status = statusUnknown
+		return []*state{s}
+	}
+	frame := "script:" + p
+	for i, f := range c.frames {
+		if f != frame {
+			continue
+		}
+		if i < c.forkMark && c.condMark <= i {
+			in.an.ForkBomb = true
+		}
+		return []*state{s} // it runs already
+	}
+	c.frames = append(slices.Clip(c.frames), frame)
+	texts, err := in.scriptTexts(s, p)
+	if err != nil {
+		o.Why = "the script could not be read"
+		o.Absent = errors.Is(err, fs.ErrNotExist)
+		if shellKnown || isShellName(p) {
+			in.block(c, o)
+		}
+		s.status = statusUnknown
+		return []*state{s}
+	}
+	_, virtual := s.files[p]
+	var out []*state
+	for i, t := range texts {
+		st := s
+		if i < len(texts)-1 {
+			st = s.clone()
+		}
+		if !shellKnown && !isShellScript(t, p) {
+			if virtual {
+				o.Kind, o.Why, o.Download = "interpreter", "it runs a file that was written in the same call", t.f&fDownload != 0
+				in.block(c, o)
+			}
+			out = append(out, st)
+			continue
+		}
+		if l := langOf(t.s); l != 0 && lang == 0 && !c.sourced {
+			lang = l
+		}
+		r := textRun{kind: "script", pos: k.pos, argv: k.argv, lang: lang, max: MaxScript, file: p}
+		out = append(out, in.runText(c, st, t, r)...)
+	}
+	return settle(out)
+}
+
+// scriptTexts returns what the file may hold.
+func (in *interp) scriptTexts(s *state, p string) ([]val, error) {
+	f, ok := s.files[p]
+	if !ok || f.base {
+		if in.o.ReadScript == nil {
+			if ok {
+				return in.after(unknown, f), nil
+			}
+			return nil, errNoReader
+		}
+		src, err := in.o.ReadScript(p)
+		switch {
+		case err == nil:
+			if !ok {
+				return []val{text(cleanSource(src))}, nil
+			}
+			return in.after(text(cleanSource(src)), f), nil
+		case ok && errors.Is(err, fs.ErrNotExist):
+			return in.after(val{}, f), nil
+		case ok:
+			return in.after(unknown, f), nil
+		}
+		return nil, err
+	}
+	return f.texts, nil
+}
+
+var errNoReader = errors.New("no reader for scripts")
+
+func (in *interp) after(base val, f file) []val {
+	out := make([]val, 0, len(f.texts))
+	for _, t := range f.texts {
+		out = append(out, base.add(t))
+	}
+	return out
+}
+
+func isShellName(p string) bool {
+	for _, ext := range []string{".sh", ".bash", ".zsh", ".ksh"} {
+		if strings.HasSuffix(p, ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// isShellScript tells whether the system or a shell would run the text as shell source.
+func isShellScript(t val, p string) bool {
+	if t.f&fDownload != 0 && !t.known() {
+		return true
+	}
+	line, _, _ := strings.Cut(t.s, "\n")
+	if prog, ok := strings.CutPrefix(line, "#!"); ok {
+		return shebangShell(prog) != ""
+	}
+	if strings.HasPrefix(t.s, "\x7fELF") || strings.HasPrefix(t.s, "\xcf\xfa\xed\xfe") || strings.HasPrefix(t.s, "MZ") {
+		return false
+	}
+	return true // without a #! line a shell runs it itself
+}
+
+// shebangShell returns the shell that a #! line names, "" if it names none.
+func shebangShell(line string) string {
+	for i, f := range strings.Fields(line) {
+		name := f[strings.LastIndexByte(f, '/')+1:]
+		if isShell(name) {
+			return name
+		}
+		if i == 0 && name != "env" || i > 0 && !strings.HasPrefix(f, "-") {
+			break
+		}
+	}
+	return ""
+}
+
+func langOf(src string) syntax.LangVariant {
+	line, _, _ := strings.Cut(src, "\n")
+	if prog, ok := strings.CutPrefix(line, "#!"); ok && shebangShell(prog) == "zsh" {
+		return syntax.LangZsh
+	}
+	return 0
+}
+
+func isShell(name string) bool {
+	switch strings.TrimPrefix(name, "-") {
+	case "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "yash", "pdksh":
+		return true
+	}
+	return false
+}
+
+// child makes the state in which a new shell starts: it sees exported variables only.
+func (in *interp) child(c ctx, s *state) *state {
+	n := s.clone()
+	for name, v := range n.vars {
+		if !v.exported {
+			delete(n.vars, name)
+		}
+	}
+	for _, a := range c.env {
+		n.setVar(a.Name, variable{v: a.Value.val(), set: true, exported: true})
+	}
+	n.params, n.open, n.arg0 = nil, false, unknown
+	n.saves, n.dirs, n.aliases = nil, nil, nil
+	return n
+}
+
+// runShell is sh, bash and the like: -c TEXT, FILE, or standard input.
+func (in *interp) runShell(c ctx, s *state, k call, name string) []*state {
+	name = strings.TrimPrefix(name, "-")
+	a := shellArgs(k.argv[1:])
+	lang := syntax.LangBash
+	if name == "zsh" {
+		lang = syntax.LangZsh
+	}
+	n := in.child(c, s)
+	rc := c
+	rc.noExec = c.noExec || a.noExec
+	rc.redirs = append(slices.Clip(c.redirs), k.redirs...)
+	rc.inLoop, rc.inFunc, rc.sourced = 0, 0, false
+	rc.argsStdin = false
+	opaque := Opaque{Pos: k.pos, Argv: k.argv}
+	for _, f := range a.rcFiles {
+		in.runScript(rc.under(name+" --rcfile"), n, f, k, lang, true)
+	}
+	var states []*state
+	switch {
+	case a.help:
+		in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos})
+		return []*state{s}
+	case a.command && len(a.rest) == 0:
+		if c.argsStdin {
+			opaque.Kind, opaque.Why, opaque.Download = "eval", "a text that is not known would run as shell code", s.in.v.f&fDownload != 0
+			in.block(c, opaque)
+		}
+		return []*state{s}
+	case a.command:
+		ps := a.rest[1:]
+		if len(ps) > 0 {
+			n.arg0 = ps[0].val()
+			ps = ps[1:]
+		}
+		in.setParams(c, n, ps)
+		run := textRun{kind: "eval", pos: k.pos, argv: k.argv, lang: lang, found: c.found}
+		if a.rest[0].Split {
+			run.found = false
+		}
+		states = in.runText(rc.under(name+" -c"), n, a.rest[0].val(), run)
+	case len(a.rest) > 0 && !a.stdin:
+		in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos})
+		n.arg0 = a.rest[0].val()
+		in.setParams(c, n, a.rest[1:])
+		f := a.rest[0]
+		if f.Text == "-" || f.Text == "/dev/stdin" || f.Text == "/proc/self/fd/0" {
+			states = in.shellStdin(rc, n, k, name, lang)
+			break
+		}
+		states = in.runScript(rc.under(name+" FILE"), n, f, k, lang, true)
+	case c.argsStdin:
+		opaque.Kind, opaque.Why = "script", "the script's name is not known"
+		in.block(c, opaque)
+		return []*state{s}
+	default:
+		in.setParams(c, n, a.rest)
+		states = in.shellStdin(rc, n, k, name, lang)
+	}
+	return in.fromChild(s, states)
+}
+
+// fromChild takes over what a child process leaves: files and output.
+func (in *interp) fromChild(s *state, states []*state) []*state {
+	var outs []val
+	for _, r := range states {
+		s.absorb(r)
+		outs = append(outs, r.out)
+	}
+	s.out = mergeAll(outs, s.out)
+	s.status = statusUnknown
+	return []*state{s}
+}
+
+// shellStdin runs standard input as a script.
+func (in *interp) shellStdin(c ctx, s *state, k call, name string, lang syntax.LangVariant) []*state {
+	if s.in.none {
+		in.emit(c, s, Command{Argv: k.argv, Pos: k.pos}) // an interactive shell
+		return []*state{s}
+	}
+	v := s.in.v
+	r := textRun{kind: "stdin-shell", pos: k.pos, argv: k.argv, lang: lang}
+	if v.path != "" {
+		return in.runScript(c.under(name), s, Word{Text: v.path, Known: true}, k, lang, true)
+	}
+	s.in = stream{v: unknown}
+	return in.runText(c.under(name), s, v, r)
+}
+
+// shellOptions is what a shell's command line says.
+type shellOptions struct {
+	command, stdin, noExec, help bool
+	rcFiles                      []Word
+	rest                         []Word
+}
+
+func shellArgs(args []Word) (o shellOptions) {
+	i := 0
+	for ; i < len(args); i++ {
+		a := args[i].Text
+		if !args[i].Known || len(a) < 2 || a[0] != '-' && a[0] != '+' {
+			break
+		}
+		if a == "--" {
+			i++
+			break
+		}
+		if strings.HasPrefix(a, "--") {
+			name, value, has := strings.Cut(a, "=")
+			switch name {
+			case "--rcfile", "--init-file":
+				if has {
+					o.rcFiles = append(o.rcFiles, Word{Text: value, Known: true})
+				} else if i++; i < len(args) {
+					o.rcFiles = append(o.rcFiles, args[i])
+				}
+			case "--command":
+				o.command = true
+				if has {
+					o.rest = append(o.rest, Word{Text: value, Known: true, Quoted: true})
+				}
+			case "--no-execute":
+				o.noExec = true
+			case "--version", "--help":
+				o.help = true
+			}
+			continue
+		}
+		for _, f := range a[1:] {
+			switch f {
+			case 'c':
+				o.command = o.command || a[0] == '-'
+			case 's':
+				o.stdin = o.stdin || a[0] == '-'
+			case 'n':
+				o.noExec = a[0] == '-'
+			case 'o', 'O':
+				if i+1 < len(args) {
+					i++
+					if args[i].Text == "noexec" {
+						o.noExec = a[0] == '-'
+					}
+				}
+			}
+		}
+	}
+	o.rest = append(o.rest, args[min(i, len(args)):]...)
+	if o.stdin && !o.command {
+		return o
+	}
+	if !o.command && len(o.rest) == 0 {
+		o.stdin = true
+	}
+	return o
+}
