@@ -36,7 +36,7 @@ type Log struct {
 	// Owned by the writer goroutine, and lent to the one commit that it has under way.
 	attempted uint64    // highest sequence number that was ever tried
 	rollAfter time.Time // no new segment is tried before
-	hung      bool      // something holds the live segment for ever: do not touch it
+	hung      bool      // something holds the live segment for ever
 	closeErr  error     // what Close returns; readable after done
 
 	mu     sync.RWMutex // guards the rest; never held during a write

@@ -32,9 +32,12 @@ func (l *Log) run() {
 	err := <-keeper
 	l.mu.Lock()
 	live := l.live
-	l.live, l.err = nil, ErrClosed
+	l.err = ErrClosed
+	if !l.hung { // else a commit may still be using it
+		l.live = nil
+	}
 	l.mu.Unlock()
-	if live != nil && !l.hung {
+	if live != nil {
 		err = errors.Join(err, l.within(live.Close))
 	}
 	l.closeErr = errors.Join(err, l.lock.Close())
@@ -171,6 +174,9 @@ func (l *Log) append(items []segment.Item, ops []segment.Op) ([]tlog.Hash, error
 		if err := f(); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.live.Intact(); err != nil {
+		return nil, err
 	}
 	l.attempted = items[len(items)-1].Seq
 	roots, err := l.live.Append(items, ops, l.sign)

@@ -42,11 +42,9 @@ type Op struct {
 type Signer func(name Name, size uint64, root tlog.Hash) ([]byte, error)
 
 // Append writes items, state changes and a new checkpoint in one transaction and returns the root after each item. When it
-// returns without error everything is on disk. Any error leaves it open whether it is: Close, Open, and look.
+// returns without error everything is on disk, in a file that still has its name. Any error leaves it open whether it is:
+// Close, Open, and look. The caller asks Intact before, since writing into a file that was cut short faults.
 func (s *Segment) Append(items []Item, ops []Op, sign Signer) ([]tlog.Hash, error) {
-	if err := s.Intact(); err != nil {
-		return nil, err
-	}
 	var w *writer
 	err := guard(func() error {
 		return s.db.Update(func(tx *bolt.Tx) error {

@@ -137,13 +137,14 @@ func (s *Segment) open(path string, o Options) error {
 			return f, err
 		},
 	})
+	var errno syscall.Errno
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
-		return fmt.Errorf("%w: %v", ErrDamaged, err)
-	case err != nil:
+	case errors.As(err, &errno): // the file system says no; the file may be all right
 		return err
+	case err != nil:
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 	db.AllocSize = allocStep
 	s.db = db
