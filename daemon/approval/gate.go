@@ -25,10 +25,10 @@ type Gate struct {
 
 	edge chan struct{} // held while one edge is made; the Recorder is only called under it
 	done chan struct{} // closed by Close
-	wg   sync.WaitGroup
+	idle chan struct{} // closed when Close was called and the last waiter has left
 
 	mu          sync.Mutex // guards what follows; never held while the Recorder works
-	closed      bool
+	closed      bool       // no wait begins any more
 	key         []byte
 	keyStored   bool
 	cards       map[string]*entry
@@ -58,7 +58,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	setDefault(&o.MaxCards, 256)
 	g := &Gate{
 		o: o, bootID: o.BootID,
-		edge: make(chan struct{}, 1), done: make(chan struct{}),
+		edge: make(chan struct{}, 1), done: make(chan struct{}), idle: make(chan struct{}),
 		cards: map[string]*entry{}, byToken: map[string]*entry{}, tombs: map[string]tomb{}, tombByToken: map[string]string{},
 	}
 	if g.bootID == "" {
@@ -239,9 +239,16 @@ func (g *Gate) Close(ctx context.Context) error {
 	if !g.closed {
 		g.closed = true
 		close(g.done)
+		if g.waiting == 0 {
+			close(g.idle)
+		}
 	}
 	g.mu.Unlock()
-	g.wg.Wait() // waiters leave at once
+	select {
+	case <-g.idle:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	select {
 	case g.edge <- struct{}{}:
 		<-g.edge

@@ -27,7 +27,6 @@ func (g *Gate) Wait(ctx context.Context, card string) (Outcome, error) {
 	}
 	g.waiting++
 	e.waiters++
-	g.wg.Add(1)
 	due := time.NewTimer(e.Ends.Wall.Sub(g.now().wall))
 	g.mu.Unlock()
 	hold := time.NewTimer(g.o.Hold)
@@ -38,8 +37,10 @@ func (g *Gate) Wait(ctx context.Context, card string) (Outcome, error) {
 		g.mu.Lock()
 		e.waiters--
 		g.waiting--
+		if g.closed && g.waiting == 0 {
+			close(g.idle)
+		}
 		g.mu.Unlock()
-		g.wg.Done()
 	}()
 	for {
 		g.mu.Lock()
