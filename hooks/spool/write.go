@@ -132,8 +132,14 @@ func usage(d int) (entries int, bytes int64, err error) {
 func openDir(dir string) (int, error) {
 	const flags = syscall.O_RDONLY | syscall.O_DIRECTORY
 	d, err := open(dir, flags)
-	if err == syscall.ENOENT && syscall.Mkdir(dir, 0o700) == nil {
-		if err = syscall.Chmod(dir, 0o700); err == nil {
+	if err == syscall.ENOENT {
+		switch err = syscall.Mkdir(dir, 0o700); err {
+		case nil:
+			err = syscall.Chmod(dir, 0o700) // whatever the umask left
+		case syscall.EEXIST:
+			err = nil // another hook was faster
+		}
+		if err == nil {
 			d, err = open(dir, flags)
 		}
 	}

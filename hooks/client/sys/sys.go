@@ -84,9 +84,16 @@ func Connect(fd int, path string) error {
 // Reserve returns size bytes of zeroed memory outside the garbage-collected heap. Memory is used page by page as it is touched,
 // so a large reservation for a small input costs one system call.
 func Reserve(size int) ([]byte, error) {
-	return syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE,
+	b, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	if err == nil && size > hugeFrom {
+		adviseHuge(b[hugeFrom:])
+	}
+	return b, err
 }
+
+// hugeFrom is where a reservation may begin to use huge pages: what fits below is quicker without.
+const hugeFrom = 1 << 20
 
 // left turns a duration into one that a system call takes: not negative, at most an hour.
 func left(d time.Duration) time.Duration { return min(max(d, 0), time.Hour) }
