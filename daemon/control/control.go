@@ -7,7 +7,7 @@
 //	GET  /v1/calls?...            JSON lines of record.Call (query keys: see CallsQuery)
 //	GET  /v1/records?call=ID      JSON lines of RecordView: every record of one call (unique prefix of its id), bodies included
 //	GET  /v1/sessions?from=&to=   JSON lines of record.Session
-//	POST /v1/verify               record.Verification
+//	POST /v1/verify               VerifyRequest -> record.Verification
 //	GET  /v1/approvals?all=1      []Approval
 //	GET  /v1/approvals/ID         Approval (unique prefix)
 //	POST /v1/approvals/ID/decide  DecideRequest -> Approval
@@ -121,6 +121,19 @@ type AnnounceRequest struct {
 // AnnounceResponse confirms that the announcement is on record.
 type AnnounceResponse struct {
 	Seq uint64 `json:"seq"`
+}
+
+// VerifyRequest asks for a check of the whole log.
+type VerifyRequest struct {
+	Key     string   `json:"key,omitempty"` // note verifier key that a person kept; "" = the log's own
+	Anchors []Anchor `json:"anchors,omitempty"`
+}
+
+// Anchor is a position of the log that something outside it has seen: a sequence number and a prefix of the root, as they
+// stand in the text of a denial.
+type Anchor struct {
+	Seq  uint64 `json:"seq"`
+	Root string `json:"root"`
 }
 
 // ErrorBody is what every error response holds.

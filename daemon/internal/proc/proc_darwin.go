@@ -4,6 +4,7 @@ package proc
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,6 +47,24 @@ func (w *Watch) Gone() bool {
 
 // Close releases nothing.
 func (*Watch) Close() error { return nil }
+
+// SinceBoot returns the time since boot, sleep included.
+func SinceBoot() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// BootID names this boot of the machine; "" if the system does not tell.
+func BootID() string {
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return ""
+	}
+	return id
+}
 
 // Harden keeps this process's memory out of core files.
 func Harden() error {

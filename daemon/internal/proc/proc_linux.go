@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,6 +72,24 @@ func (w *Watch) Gone() bool {
 
 // Close releases the pin.
 func (w *Watch) Close() error { return unix.Close(w.fd) }
+
+// SinceBoot returns the time since boot, sleep included.
+func SinceBoot() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// BootID names this boot of the machine; "" if the system does not tell.
+func BootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
 
 // Harden keeps other processes of this user out of this one's memory, where signing keys are, and keeps that memory out
 // of core files.

@@ -89,3 +89,14 @@ func TestWatchSeesTheEnd(t *testing.T) {
 		t.Error("pid 0 was pinned")
 	}
 }
+
+func TestSinceBootAdvances(t *testing.T) {
+	t.Parallel()
+	a := SinceBoot()
+	if a <= 0 || SinceBoot() < a {
+		t.Errorf("time since boot: %v, then %v", a, SinceBoot())
+	}
+	if BootID() != BootID() {
+		t.Error("the boot id changes")
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"path/filepath"
+
+	"github.com/tripline-sh/tripline/audit"
+	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/daemon/approval"
+	"github.com/tripline-sh/tripline/daemon/control"
+)
+
+func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) error {
+	p := d.policy.Load()
+	loosening, restart, err := d.rules.status()
+	s := control.Status{
+		Version:       d.version,
+		PID:           d.pid,
+		Started:       d.started,
+		Mode:          p.cfg.Mode,
+		Profile:       p.cfg.Profile,
+		OnDown:        p.cfg.OnDown,
+		HookSocket:    d.places.HookSocket,
+		ControlSocket: d.places.ControlSocket,
+		MetricsAddr:   d.metricsAddr,
+		LogDir:        d.log.Dir(),
+		Size:          d.log.Size(),
+		Root:          d.log.Root(),
+		GenesisKey:    d.log.VerifierKey(),
+		RuleSet:       p.set.Hash(),
+		Rules:         p.set.Len(),
+		Loosening:     append(loosening, prefixed("after a restart: ", restart)...),
+		Pending:       d.gate.Pending(),
+		Alarms:        d.alarms.list(),
+	}
+	if err != nil {
+		s.RulesError = err.Error()
+	}
+	if err := d.log.Err(); err != nil {
+		s.Alarms = append(s.Alarms, "the audit log takes no records: "+err.Error())
+	}
+	return writeJSON(w, s)
+}
+
+func (d *Daemon) getCalls(w http.ResponseWriter, r *http.Request) error {
+	f, err := control.ParseCallsQuery(r.URL.Query())
+	if err != nil {
+		return badRequest(err, "")
+	}
+	s := newStream(w)
+	return s.end(d.log.Calls(r.Context(), f, func(c record.Call) error { return s.line(c) }))
+}
+
+func (d *Daemon) getRecords(w http.ResponseWriter, r *http.Request) error {
+	prefix := r.URL.Query().Get("call")
+	if prefix == "" {
+		return badRequest(errors.New("which call? the query key call is missing"), "")
+	}
+	s := newStream(w)
+	return s.end(d.log.Records(r.Context(), prefix, func(rec record.Record, bodies map[string][]byte) error {
+		v := control.RecordView{Record: rec, Bodies: make(map[string]string, len(bodies))}
+		for name, data := range bodies {
+			v.Bodies[name] = string(data)
+		}
+		return s.line(v)
+	}))
+}
+
+func (d *Daemon) getSessions(w http.ResponseWriter, r *http.Request) error {
+	f, err := control.ParseCallsQuery(r.URL.Query())
+	if err != nil {
+		return badRequest(err, "")
+	}
+	s := newStream(w)
+	return s.end(d.log.Sessions(r.Context(), f.From, f.To, func(v record.Session) error { return s.line(v) }))
+}
+
+func (d *Daemon) postVerify(w http.ResponseWriter, r *http.Request) error {
+	var req control.VerifyRequest
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	anchors := make([]audit.Anchor, len(req.Anchors))
+	for i, a := range req.Anchors {
+		anchors[i] = audit.Anchor{Seq: a.Seq, Root: a.Root}
+	}
+	if req.Key != "" && req.Key != d.log.VerifierKey() {
+		return writeJSON(w, record.Verification{Outcome: "KEY", Size: d.log.Size(), Root: d.log.Root(),
+			Detail: "the log is signed with another key than the one that was given"})
+	}
+	v, err := d.log.Verify(r.Context(), anchors...)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, v)
+}
+
+func (d *Daemon) getApprovals(w http.ResponseWriter, r *http.Request) error {
+	out := []control.Approval{}
+	for _, c := range d.gate.List(r.URL.Query().Get("all") == "1") {
+		out = append(out, approvalView(c))
+	}
+	return writeJSON(w, out)
+}
+
+func (d *Daemon) getApproval(w http.ResponseWriter, r *http.Request) error {
+	c, err := d.gate.Show(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, approvalView(c))
+}
+
+func (d *Daemon) postDecide(w http.ResponseWriter, r *http.Request) error {
+	var req control.DecideRequest
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if err := checkProof(req.Proof); err != nil {
+		return err
+	}
+	if req.Decision != "approve" && req.Decision != "deny" {
+		return badRequest(errors.New(`the decision must be "approve" or "deny"`), "")
+	}
+	c, err := d.gate.Decide(r.Context(), r.PathValue("id"), req.Decision == "approve", approval.Decision{
+		By:      caller(r),
+		Reason:  d.red.String(clip(req.Reason, maxPathText)),
+		Proof:   "L0",
+		Surface: "control",
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, approvalView(c))
+}
+
+// approvalView is a card as it goes over the wire.
+func approvalView(c approval.Card) control.Approval {
+	a := control.Approval{
+		ID: c.ID, State: string(c.State), Tool: c.Tool, Input: c.Input, Rule: c.Rule, Reason: c.Reason, Effects: c.Effects,
+		Agent: c.Agent, Session: c.Session, Subagent: c.Subagent, Cwd: c.Cwd, Project: c.Project,
+		Requested: c.Requested, Expires: c.Expires(), Waiting: c.Waiting, DecidedBy: c.DecidedBy, Comment: c.Comment,
+		NotBound: c.NotBound, Recent: c.Recent, Call: c.Call,
+	}
+	if !c.DecidedAt.IsZero() {
+		a.DecidedAt = &c.DecidedAt
+	}
+	if c.Proof != "" {
+		a.Proof = c.Proof + " (weak: same user)"
+	}
+	if a.Effects == nil {
+		a.Effects = []string{}
+	}
+	if a.NotBound == nil {
+		a.NotBound = []string{}
+	}
+	return a
+}
+
+func (d *Daemon) postReload(w http.ResponseWriter, r *http.Request) error {
+	var req control.ReloadRequest
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if err := checkProof(req.Proof); err != nil {
+		return err
+	}
+	p, diff, err := d.rules.person(r.Context(), req.DryRun)
+	if err != nil {
+		return &control.ResponseError{Status: http.StatusUnprocessableEntity, Message: err.Error(),
+			Hint: "the rules in force stay as they are; correct the file and reload again"}
+	}
+	return writeJSON(w, control.ReloadResponse{
+		Changed:   !diff.empty(),
+		RuleSet:   p.set.Hash(),
+		Rules:     p.set.Len(),
+		Tightened: append([]string{}, diff.tightened...),
+		Loosened:  append([]string{}, diff.loosened...),
+		Restart:   diff.restart,
+	})
+}
+
+func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
+	var req control.AnnounceRequest
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if err := checkProof(req.Proof); err != nil {
+		return err
+	}
+	if !filepath.IsAbs(req.Path) || len(req.Path) > maxPathText {
+		return badRequest(errors.New("the path must be absolute"), "")
+	}
+	if b, err := hex.DecodeString(req.SHA256); req.SHA256 != hashAbsent && (err != nil || len(b) != 32) {
+		return badRequest(errors.New("sha256 must be 64 hex digits, or absent"), "")
+	}
+	if req.Action != "install" && req.Action != "uninstall" {
+		return badRequest(errors.New("the action must be install or uninstall"), "")
+	}
+	receipt, err := d.log.Append(r.Context(), &audit.Entry{Record: record.Record{
+		Kind: record.ConfigSettings, Agent: d.name(req.Agent), Source: "control", Who: "person", WhoBasis: "claimed",
+		Detail: map[string]string{
+			"announced": "1", "path": d.path(req.Path), "sha256": req.SHA256, "action": req.Action, "by": d.name(caller(r)),
+		},
+	}})
+	if err != nil {
+		return err
+	}
+	d.settings.announce(req.Path, req.SHA256, d.now())
+	return writeJSON(w, control.AnnounceResponse{Seq: receipt.Seq})
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tripline-sh/tripline/daemon/internal/sock"
+	"github.com/tripline-sh/tripline/hooks/wire"
+)
+
+// hookServer accepts hooks. A connection that finds every slot taken waits unread; beyond the waiting ones nothing is
+// accepted and the kernel's backlog holds the rest.
+type hookServer struct {
+	d       *Daemon
+	ln      *net.UnixListener
+	slots   chan struct{} // connections being served
+	waiting chan struct{} // accepted ones that wait for a slot
+	budget  *budget
+	wg      sync.WaitGroup // every connection's goroutine; close waits for it
+
+	mu    sync.Mutex
+	conns map[*net.UnixConn]struct{} // open ones that have not sent a whole frame yet; closed when the daemon stops
+}
+
+func newHookServer(d *Daemon, ln *net.UnixListener) *hookServer {
+	return &hookServer{
+		d:       d,
+		ln:      ln,
+		slots:   make(chan struct{}, d.limits.conns),
+		waiting: make(chan struct{}, d.limits.waiting),
+		budget:  newBudget(d.limits.budget),
+		conns:   make(map[*net.UnixConn]struct{}),
+	}
+}
+
+// serve accepts until the listener is closed. ctx ends the waits of connections.
+func (s *hookServer) serve(ctx context.Context) {
+	for {
+		select {
+		case s.waiting <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		c, err := s.ln.AcceptUnix()
+		if err != nil {
+			<-s.waiting
+			if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+				return
+			}
+			// Out of descriptors or the like: the callers wait in the backlog and fail closed by themselves.
+			s.d.m.FailClosed(connProtocol)
+			s.d.logger.Warn().Err(err).Msg("cannot accept a hook")
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		s.track(c, true)
+		s.wg.Go(func() { s.connection(ctx, c) })
+	}
+}
+
+// connection waits for a slot and serves c in it.
+func (s *hookServer) connection(ctx context.Context, c *net.UnixConn) {
+	defer c.Close()
+	defer s.track(c, false)
+	patience := time.NewTimer(s.d.limits.patience)
+	defer patience.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		<-s.waiting
+		defer func() { <-s.slots }()
+		s.handle(ctx, c)
+	case <-patience.C:
+		<-s.waiting
+		s.refuse(c)
+	case <-ctx.Done():
+		<-s.waiting
+	}
+}
+
+// handle serves one connection: one frame in, one reply out. Everything that goes wrong before the header is read just
+// closes the connection, since nothing is known of the caller; its hook then fails closed by itself.
+func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
+	d := s.d
+	defer func() {
+		if v := recover(); v != nil {
+			d.m.FailClosed(failPanic.metric)
+			d.logger.Error().Str("stage", "connection").Msg("panic")
+		}
+	}()
+	received := d.now()
+	peer, err := sock.PeerOf(c)
+	if err != nil {
+		d.m.FailClosed(connProtocol)
+		return
+	}
+	defer peer.Close()
+	if !d.trustedUID(peer.UID) {
+		d.m.FailClosed(connProtocol)
+		d.logger.Warn().Uint32("uid", peer.UID).Msg("a process of another user was refused")
+		return
+	}
+	_ = c.SetReadDeadline(received.Add(d.limits.header))
+	h, err := wire.ReadHeader(c)
+	if err != nil {
+		s.frameFailed(err)
+		return
+	}
+	req := newRequest(h, c, &peer, received, d.limits)
+	fctx, cancel := context.WithDeadline(ctx, req.readBy)
+	defer cancel()
+	switch {
+	case h.Stream():
+		err = req.readStream(d.limits.progress)
+	default:
+		n := int64(h.PayloadLen)
+		if err = s.budget.take(fctx, n); err != nil {
+			s.fail(req, failBusy)
+			return
+		}
+		defer s.budget.give(n)
+		err = req.readPayload(d.limits.progress)
+	}
+	if err != nil {
+		s.frameFailed(err)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return // the caller is gone, or breaks the protocol
+		}
+		s.fail(req, failSlow)
+		return
+	}
+	s.track(c, false) // a whole frame was read: it will be answered
+	_ = c.SetReadDeadline(time.Time{})
+	reply, x := d.process(d.workCtx, req)
+	s.reply(c, reply)
+	d.fanOut(x)
+}
+
+// fail records and answers a frame whose payload never came to be read.
+func (s *hookServer) fail(req *request, f failure) {
+	x := s.d.begin(req)
+	s.reply(req.conn, s.d.refuse(s.d.workCtx, x, f))
+	s.d.fanOut(x)
+}
+
+// refuse answers a connection that found no slot within its patience. Its header is usually there by now, and tells which
+// canned reply its agent understands.
+func (s *hookServer) refuse(c *net.UnixConn) {
+	peer, err := sock.PeerOf(c)
+	if err != nil || !s.d.trustedUID(peer.UID) {
+		return
+	}
+	defer peer.Close()
+	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	h, err := wire.ReadHeader(c)
+	if err != nil {
+		return
+	}
+	s.reply(c, s.d.canned(h.Agent, h.Event, failBusy))
+}
+
+// reply sends the final frame. A caller that does not take it loses it, and fails closed.
+func (s *hookServer) reply(c *net.UnixConn, r wire.Reply) {
+	b, err := wire.AppendReply(nil, &r)
+	if err != nil { // an adapter's reply beyond the protocol's limit: nothing may pass
+		s.d.m.FailClosed(failPanic.metric)
+		return
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(s.d.limits.write))
+	_, _ = c.Write(b) // a hook that is gone fails closed by itself
+}
+
+// track remembers connections without a whole frame, so that stopping does not wait for them.
+func (s *hookServer) track(c *net.UnixConn, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on {
+		s.conns[c] = struct{}{}
+	} else {
+		delete(s.conns, c)
+	}
+}
+
+// close stops accepting, drops connections without a whole frame and waits for the others' replies, or for ctx.
+func (s *hookServer) close(ctx context.Context) error {
+	err := s.ln.Close()
+	s.mu.Lock()
+	for c := range s.conns {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // ends with the last connection; those end with their deadlines
+		s.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, errors.New("hooks were still being answered"))
+	}
+}
+
+// connProtocol is the reason under which connections count that did not deliver a frame.
+const connProtocol = "protocol"
+
+// frameFailed counts a frame that could not be read. A connection that was closed without a byte is nobody's failure.
+func (s *hookServer) frameFailed(err error) {
+	switch {
+	case errors.Is(err, io.EOF):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.d.m.FailClosed(failSlow.metric)
+	default:
+		s.d.m.FailClosed(connProtocol)
+	}
+}

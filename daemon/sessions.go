@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"sync"
+
+	"github.com/tripline-sh/tripline/audit/record"
+)
+
+// maxSessions bounds what is remembered of sessions. Forgetting one costs only its first directory.
+const maxSessions = 1024
+
+// sessionKey names one session of one agent.
+type sessionKey struct{ agent, session string }
+
+// session is what is remembered of a session between its events.
+type session struct {
+	firstCwd    string
+	project     string
+	tokenWarned bool
+	used        uint64 // for forgetting the one that was idle longest
+}
+
+// sessions remembers the live sessions. It is safe for concurrent use.
+type sessions struct {
+	mu    sync.Mutex
+	clock uint64
+	known map[sessionKey]*session
+}
+
+func newSessions() *sessions { return &sessions{known: make(map[sessionKey]*session)} }
+
+// seen notes an event in cwd and returns the session's first directory and last known project.
+func (s *sessions) seen(k sessionKey, cwd string) (firstCwd, project string) {
+	if k.session == "" {
+		return cwd, ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.get(k)
+	if e.firstCwd == "" {
+		e.firstCwd = cwd
+	}
+	return e.firstCwd, e.project
+}
+
+// setProject remembers the project root that a decision used.
+func (s *sessions) setProject(k sessionKey, project string) {
+	if k.session == "" || project == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.get(k).project = project
+}
+
+// warnToken reports whether this is the session's first event with a bad token.
+func (s *sessions) warnToken(k sessionKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.get(k)
+	first := !e.tokenWarned
+	e.tokenWarned = true
+	return first
+}
+
+func (s *sessions) end(k sessionKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, k)
+}
+
+// get returns the session, made if need be. The caller holds mu.
+func (s *sessions) get(k sessionKey) *session {
+	s.clock++
+	e := s.known[k]
+	if e == nil {
+		if len(s.known) >= maxSessions {
+			s.forget()
+		}
+		e = &session{}
+		s.known[k] = e
+	}
+	e.used = s.clock
+	return e
+}
+
+// forget drops the session that was idle longest. The caller holds mu.
+func (s *sessions) forget() {
+	var idle sessionKey
+	oldest := s.clock + 1
+	for k, e := range s.known {
+		if e.used < oldest {
+			idle, oldest = k, e.used
+		}
+	}
+	delete(s.known, idle)
+}
+
+// replay rebuilds the memory from a record of the log's tail.
+func (s *sessions) replay(r *record.Record) {
+	k := sessionKey{r.Agent, r.Session}
+	switch {
+	case r.Session == "":
+	case r.Kind == record.SessionEnd:
+		s.end(k)
+	default:
+		s.seen(k, r.Cwd)
+		s.setProject(k, r.Project)
+	}
+}

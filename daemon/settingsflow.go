@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tripline-sh/tripline/audit"
+	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/hooks/event"
+)
+
+// settingsEntry is the record of a judged change of settings. An accepted one ends the file's alarm, a refused one raises
+// it: the file stays changed for the next session.
+func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
+	c := x.settings
+	x.note("path", d.path(c.path))
+	x.note("sha256", c.hash)
+	x.noteText(d, "source", x.ev.Source)
+	x.noteText(d, "why", c.why)
+	if x.verdict.Decision == event.Deny {
+		x.who, x.basis = "rule:"+x.verdict.Rule, "proved"
+	}
+	r := d.baseRecord(x)
+	r.Kind, r.ID = c.kind, x.callID
+	r.Decision = d.decision(x)
+	e := &audit.Entry{Record: r}
+	key, value, apply := d.settings.plan(c)
+	if key != "" {
+		e.State = append(e.State, audit.StateOp{Key: key, Value: value})
+	}
+	x.durable = append(x.durable, apply)
+	alarm := "settings/" + pathKey(c.path)
+	if c.kind == record.ConfigSettings {
+		e.State = append(e.State, audit.StateOp{Key: alarmPrefix + alarm})
+		x.durable = append(x.durable, func() { d.alarms.clear(alarm) })
+	} else {
+		d.raise(e, alarm)
+	}
+	d.addAnalysis(e, x)
+	return e
+}
+
+// settleSettings counts the alarm of a change that was refused or could not be.
+func (d *Daemon) settleSettings(x *exchange) {
+	if x.settings != nil && x.settings.kind != record.ConfigSettings {
+		d.m.Alarm(string(x.settings.kind))
+		d.logger.Warn().Str("kind", string(x.settings.kind)).Str("agent", x.sess.agent).Msg("alarm")
+	}
+}
+
+// readSettings takes the settings files that a new session runs with for the base of their later changes. A session that
+// goes on (compacted, cleared) still runs with what it had.
+func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) {
+	changed := 0
+	r := d.pool.Reader(ctx)
+	for _, path := range d.settingsPaths(x.ev) {
+		data, hash, err := readSettingsFile(r, path)
+		if err != nil {
+			continue // no base: every change of it is refused
+		}
+		key, value, other := d.settings.adopt(path, data, hash)
+		if key != "" {
+			e.State = append(e.State, audit.StateOp{Key: key, Value: value})
+		}
+		if other {
+			changed++
+		}
+	}
+	if changed > 0 {
+		x.note("settings_changed_between_sessions", strconv.Itoa(changed))
+	}
+}
+
+// settingsPaths are the settings files of a session: the user's, and those of the project that its directory is in. The
+// user's directory follows from where the agent keeps the session's transcript, since it can be set to be elsewhere.
+func (d *Daemon) settingsPaths(ev *event.Event) []string {
+	var dirs []string
+	if i := strings.Index(ev.Transcript, "/projects/"); i > 0 && filepath.IsAbs(ev.Transcript) {
+		dirs = append(dirs, filepath.Clean(ev.Transcript[:i]))
+	}
+	for _, h := range d.homes {
+		dirs = append(dirs, filepath.Join(h, ".claude"))
+	}
+	var out []string
+	for _, dir := range dirs {
+		out = append(out, filepath.Join(dir, "settings.json"))
+	}
+	if filepath.IsAbs(ev.Cwd) {
+		for _, dir := range []string{ev.Cwd, d.projectRoot(ev.Cwd)} {
+			if dir != "" {
+				out = append(out, filepath.Join(dir, ".claude", "settings.json"), filepath.Join(dir, ".claude", "settings.local.json"))
+			}
+		}
+	}
+	return out
+}
+
+// projectRoot is the nearest directory at or above cwd that holds .git; "" if there is none.
+func (d *Daemon) projectRoot(cwd string) string {
+	r := d.pool.Reader(d.workCtx)
+	dir := filepath.Clean(cwd)
+	for range 64 {
+		if _, err := r.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit"
+	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/hooks/event"
+	"github.com/tripline-sh/tripline/hooks/spool"
+	"github.com/tripline-sh/tripline/hooks/spool/ingest"
+)
+
+const (
+	// spoolPrefix is where the names of ingested entries stand in the log's state until their files are gone.
+	spoolPrefix = "spool/"
+	spoolBatch  = 1024
+)
+
+// spoolReader takes events from the spool into the log. Everything in there is unauthenticated and late.
+type spoolReader struct {
+	d *Daemon
+
+	mu   sync.Mutex      // one ingestion at a time
+	seen map[string]bool // ingested names that the log's state still holds
+}
+
+func newSpoolReader(d *Daemon, state map[string][]byte) *spoolReader {
+	s := &spoolReader{d: d, seen: make(map[string]bool)}
+	for k := range state {
+		s.seen[k[len(spoolPrefix):]] = true
+	}
+	return s
+}
+
+// ingest records what is in the spool now. It stops at the first record that cannot be written; the rest waits.
+func (s *spoolReader) ingest(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sp, err := ingest.Open(s.d.places.SpoolDir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.d.logger.Warn().Err(err).Msg("the spool cannot be used")
+		}
+		return
+	}
+	res, err := sp.Scan(spoolBatch)
+	if err != nil {
+		s.d.logger.Warn().Err(err).Msg("the spool cannot be read")
+		return
+	}
+	s.d.m.Spool(len(res.Names))
+	s.d.gaps.add("spool_bad", len(res.Bad))
+	s.d.m.Dropped("spool-bad", len(res.Bad))
+	for i, name := range res.Names {
+		if ctx.Err() != nil || !s.one(ctx, sp, name) {
+			return
+		}
+		s.d.m.Spool(len(res.Names) - i - 1)
+	}
+	s.declare(ctx, sp, res.Dropped)
+}
+
+// one ingests one entry; false means that the log takes none at the moment.
+func (s *spoolReader) one(ctx context.Context, sp *ingest.Spool, name string) bool {
+	if !s.seen[name] {
+		e, err := sp.Load(name)
+		switch {
+		case errors.Is(err, ingest.ErrForeign):
+			s.d.gaps.add("spool_bad", 1)
+			s.d.m.Dropped("spool-bad", 1)
+			return true
+		case err != nil:
+			return true // gone, or tried again in a minute
+		}
+		if !s.record(ctx, e) {
+			return false
+		}
+		s.seen[name] = true
+		s.d.m.Ingested(1)
+	}
+	if err := sp.Remove(name); err != nil {
+		s.d.logger.Warn().Err(err).Msg("a spooled event cannot be removed")
+	}
+	return true
+}
+
+// record appends the records of one entry, and takes names off the state whose files are gone.
+func (s *spoolReader) record(ctx context.Context, e *ingest.Entry) bool {
+	entries := s.entries(ctx, e)
+	first := entries[0]
+	first.State = append(first.State, audit.StateOp{Key: spoolPrefix + e.Name, Value: []byte{1}})
+	gone := 0
+	for name := range s.seen {
+		if gone++; gone > 256 {
+			break
+		}
+		first.State = append(first.State, audit.StateOp{Key: spoolPrefix + name})
+	}
+	if _, err := s.d.log.Append(ctx, first); err != nil {
+		return false
+	}
+	for _, op := range first.State {
+		if op.Value == nil {
+			delete(s.seen, op.Key[len(spoolPrefix):])
+		}
+	}
+	for _, m := range entries[1:] {
+		s.d.appendLater(ctx, m)
+	}
+	return true
+}
+
+// entries are the records of a spooled event: what it would have been in time, marked as late, with what the hook told
+// its agent instead of a verdict of ours.
+func (s *spoolReader) entries(ctx context.Context, e *ingest.Entry) []*audit.Entry {
+	d := s.d
+	req := &request{h: &e.Header, received: d.now(), deadline: d.now().Add(time.Minute), decideBy: d.now().Add(time.Minute), payload: e.Payload}
+	x := d.begin(req)
+	x.source, x.late = "spool", true
+	x.note("fault", e.Meta.Fault.Rule())
+	x.note("answered", e.Meta.Answer.String())
+	x.note("spooled_at", time.Unix(0, e.Header.Started).UTC().Format(time.RFC3339Nano))
+	if e.Meta.Flags&spool.FlagSent != 0 {
+		x.note("sent", "1") // the daemon may have a record of its own
+	}
+	f := d.decode(x)
+	if e.Meta.Flags&(spool.FlagCut|spool.FlagOpen) != 0 {
+		x.note("payload_read", strconv.FormatUint(e.Meta.Read, 10))
+		if f != nil {
+			f = &failTooLarge
+		}
+	}
+	x.verdict = event.Verdict{Decision: event.Pass}
+	if x.gates && e.Meta.Answer == spool.Denied {
+		x.verdict = event.Verdict{Decision: event.Deny, Rule: e.Meta.Fault.Rule()}
+	}
+	if f != nil {
+		x.fail = f
+		first, second := d.failureEntries(x)
+		if second != nil {
+			return []*audit.Entry{first, second}
+		}
+		return []*audit.Entry{first}
+	}
+	d.enrich(x)
+	if !x.gates {
+		first, more := d.observed(ctx, x)
+		return append([]*audit.Entry{first}, more...)
+	}
+	x.fail = &failure{rule: e.Meta.Fault.Rule(), metric: e.Meta.Fault.Rule()}
+	if x.kind == event.KindConfigChange {
+		r := d.baseRecord(x)
+		r.Kind, r.Decision = record.ConfigSettings, d.decision(x)
+		return []*audit.Entry{{Record: r}}
+	}
+	first := d.gateEntry(x)
+	d.settle(x, first)
+	return []*audit.Entry{first}
+}
+
+// declare records what hooks could not even spool.
+func (s *spoolReader) declare(ctx context.Context, sp *ingest.Spool, n int64) {
+	if n <= 0 {
+		return
+	}
+	e := &audit.Entry{Record: record.Record{Kind: record.Gap, Source: "spool", Detail: map[string]string{
+		"count": strconv.FormatInt(n, 10), "lost_spool_full": strconv.FormatInt(n, 10),
+	}}}
+	if _, err := s.d.log.Append(ctx, e); err != nil {
+		return
+	}
+	s.d.m.Dropped("spool-full", int(n))
+	if err := sp.Declared(n); err != nil {
+		s.d.logger.Warn().Err(err).Msg("the count of dropped events cannot be reset")
+	}
+}
