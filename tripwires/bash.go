@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+// judgeShell adds the effects of running a shell source in a directory.
+func (x *evaluation) judgeShell(src, cwd string) {
+	an := shell.Analyze(src, x.shellOptions(cwd))
+	x.judgeAnalysis(&an, nil)
+}
+
+// nested judges shell text that another language or program would run. via says which.
+func (x *evaluation) nested(src string, c *command, via string) {
+	if x.depth >= maxNested || x.sources >= maxSources {
+		x.unknown("eval", "shell text is nested too deeply", append(c.Via, via))
+		return
+	}
+	x.depth++
+	x.sources++
+	cwd := ""
+	if c.Cwd.Known {
+		cwd = c.Cwd.Text
+	}
+	an := shell.Analyze(src, x.shellOptions(cwd))
+	x.judgeAnalysis(&an, c.under(via))
+	x.depth--
+}
+
+// nestedArgv is nested for an argument list that is started without a shell.
+func (x *evaluation) nestedArgv(argv []string, c *command, via string) {
+	if x.depth >= maxNested || x.sources >= maxSources {
+		x.unknown("eval", "a program is started too deep inside others", append(c.Via, via))
+		return
+	}
+	x.depth++
+	x.sources++
+	cwd := ""
+	if c.Cwd.Known {
+		cwd = c.Cwd.Text
+	}
+	an := shell.AnalyzeArgv(argv, x.shellOptions(cwd))
+	x.judgeAnalysis(&an, c.under(via))
+	x.depth--
+}
+
+// under returns the command as the context of what it runs.
+func (c *command) under(via string) *command {
+	out := *c
+	out.Via = append(append([]string{}, c.Via...), via)
+	return &out
+}
+
+func (x *evaluation) shellOptions(cwd string) shell.Options {
+	o := shell.Options{Cwd: cwd, ReadScript: x.readScript}
+	if len(x.homes) > 0 {
+		o.Home = x.homes[0]
+		o.User = baseName(o.Home)
+	}
+	return o
+}
+
+// readScript reads a script that is about to run; it joins the read set, since the verdict depends on it.
+func (x *evaluation) readScript(path string) (string, error) {
+	b, err := x.view.ReadFile(path, shell.MaxScript)
+	return string(b), err
+}
+
+// judgeAnalysis turns what the shell would start into effects. outer is the command that runs the text, nil at the top.
+func (x *evaluation) judgeAnalysis(an *shell.Analysis, outer *command) {
+	var via []string
+	if outer != nil {
+		via = outer.Via
+	}
+	switch {
+	case an.TooBig:
+		x.unknown("too-big", "the command is too large to be read", via)
+		return
+	case an.Unparsable:
+		x.unknown("unparsable", "this is not valid shell", via)
+	}
+	if an.Truncated {
+		x.unknown("truncated", "the command starts more than can be followed", via)
+	}
+	if an.ForkBomb {
+		x.add(finding{Effect: Effect{Kind: ResourceExhaust, Via: via, Note: "a function starts itself without end"}, form: "fork-bomb", cmd: -1})
+	}
+	if an.Computed {
+		x.trace("text was computed through a decoder")
+	}
+	first := len(x.cmds)
+	for i := range an.Commands {
+		x.cmds = append(x.cmds, x.command(&an.Commands[i], outer))
+	}
+	cmds := x.cmds[first:]
+	w := written{}
+	for _, c := range cmds {
+		if c.NoExec {
+			continue
+		}
+		x.judgeCommand(c, cmds, &w)
+	}
+	x.judgePipes(cmds)
+	for i := range an.Opaque {
+		x.judgeOpaque(&an.Opaque[i], via)
+	}
+}
+
+// command prepares a simple command for the tables.
+func (x *evaluation) command(sc *shell.Command, outer *command) *command {
+	c := &command{Command: *sc, index: len(x.cmds)}
+	if outer != nil {
+		c.Via = append(append([]string{}, outer.Via...), sc.Via...)
+		c.Remote = c.Remote || outer.Remote
+		c.Privileged = c.Privileged || outer.Privileged
+		c.LinkedBefore = c.LinkedBefore || outer.LinkedBefore
+		if c.Host == "" {
+			c.Host, c.Mounts = outer.Host, outer.Mounts
+		}
+	}
+	for _, w := range c.Argv {
+		c.texts = append(c.texts, w.Text)
+	}
+	if len(c.Argv) > 0 {
+		c.name = strings.TrimSuffix(baseName(c.Argv[0].Text), ".exe")
+		if isCaseInsensitiveHost {
+			c.name = strings.ToLower(c.name)
+		}
+		c.args = c.Argv[1:]
+	}
+	return c
+}
+
+// judgeCommand adds the effects of one simple command: its environment, its redirections, its program.
+func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
+	x.judgeEnvironment(c)
+	x.judgeRedirections(c)
+	if len(c.Argv) == 0 {
+		return
+	}
+	if !c.Argv[0].Known {
+		x.judgeUnknownProgram(c)
+		return
+	}
+	if x.selfProtected(c, all) {
+		x.trace("%s concerns Tripline itself", c.name)
+	}
+	x.judgeSecretOperands(c)
+	x.judgeWrittenBefore(c, w)
+	name := c.name
+	if run := x.eng.programs[name]; run != nil {
+		run(x, c)
+	} else if run := programFamily(name); run != nil {
+		run(x, c)
+	} else {
+		x.judgeOther(c)
+	}
+	w.note(x, c)
+}
+
+// judgeOther covers programs that no table knows: they run, and nothing speaks against them.
+func (x *evaluation) judgeOther(c *command) {
+	if harmless[c.name] || c.Argv[0].Text == "" {
+		return
+	}
+	x.execute(c)
+}
+
+// execute records that a program runs whose effects no table knows.
+func (x *evaluation) execute(c *command) {
+	x.add(finding{Effect: Effect{Kind: Execute, Program: c.name, Via: c.Via}, cmd: c.index, privileged: c.Privileged})
+}
+
+// effect records an effect that has no path.
+func (x *evaluation) effect(c *command, k EffectKind, form, target, note string) {
+	x.add(finding{Effect: Effect{Kind: k, Target: target, Program: c.name, Via: c.Via, Note: note}, form: form, cmd: c.index, privileged: c.Privileged})
+}
+
+func (x *evaluation) judgeUnknownProgram(c *command) {
+	why := "the program's name is computed"
+	form := "program"
+	if c.Argv[0].Hidden {
+		form = "hidden"
+	}
+	x.doubt(why)
+	x.add(finding{Effect: Effect{Kind: Unknown, Via: c.Via, Certainty: Uncertain, Note: why}, form: form, cmd: c.index})
+}
+
+func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string) {
+	via := append(append([]string{}, outer...), o.Via...)
+	if o.Download {
+		x.add(finding{Effect: Effect{Kind: ExecuteDownload, Via: via, Note: o.Why}, form: "pipe", cmd: -1})
+		return
+	}
+	if o.Remote && o.Kind == "stdin-shell" {
+		return // an interactive session elsewhere
+	}
+	if o.Absent {
+		// A script that is not there cannot run now: the shell will say so itself.
+		x.trace("a script to run is not there")
+		x.add(finding{Effect: Effect{Kind: Execute, Via: via, Certainty: Uncertain, Note: o.Why}, form: "absent-script", cmd: -1})
+		return
+	}
+	x.unknown(o.Kind, o.Why, via)
+}

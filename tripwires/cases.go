@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/tripline-sh/tripline/tripwires/view"
+)
+
+// CaseFailure is one of a rule's own cases that came out differently.
+type CaseFailure struct {
+	Rule string
+	Case string
+	Want string // "match" or "no match"
+}
+
+func (f CaseFailure) String() string {
+	return fmt.Sprintf("rule %s: %q should %s", f.Rule, shorten(f.Case, 200), f.Want)
+}
+
+// Where own cases are judged: a project of a user, on a machine where nothing else is.
+const (
+	caseHome = "/home/user"
+	caseCwd  = "/home/user/project"
+)
+
+// Test runs the rules' own cases and returns those that fail. They are judged as text: no file exists.
+func (s *Set) Test() []CaseFailure {
+	var out []CaseFailure
+	programs := programTable()
+	for _, r := range s.rules {
+		for _, c := range r.match {
+			if !caseMatches(r, c, programs) {
+				out = append(out, CaseFailure{Rule: r.id, Case: c.text, Want: "match"})
+			}
+		}
+		for _, c := range r.noMatch {
+			if caseMatches(r, c, programs) {
+				out = append(out, CaseFailure{Rule: r.id, Case: c.text, Want: "not match"})
+			}
+		}
+	}
+	return out
+}
+
+func caseMatches(r *rule, c ownCase, programs map[string]program) bool {
+	one := *r
+	one.scope = scope{}
+	eng := &Engine{rules: &Set{rules: []*rule{&one}}, programs: programs, mode: ModeGuard, profile: ProfileStandard, unmapped: "pass"}
+	call := Call{Agent: "claude", Tool: c.Tool, Input: c.Input, Cwd: caseCwd, FirstCwd: caseCwd, Homes: []string{caseHome}, MCPSource: "user"}
+	d := eng.Evaluate(context.Background(), call, nothing{})
+	for _, m := range d.Matches {
+		if m.Rule == r.id {
+			return true
+		}
+	}
+	return false
+}
+
+// nothing is a machine without files.
+type nothing struct{}
+
+func (nothing) Lstat(string) (view.Info, error)                 { return view.Info{}, fs.ErrNotExist }
+func (nothing) Readlink(string) (string, error)                 { return "", fs.ErrNotExist }
+func (nothing) ReadFile(string, int64) ([]byte, error)          { return nil, fs.ErrNotExist }
+func (nothing) Resolve(p string) (string, error)                { return p, nil }
+func (nothing) ReadDir(string, int) ([]string, error)           { return nil, fs.ErrNotExist }
+func (nothing) StatBelow(string, []string) ([]view.Info, error) { return nil, fs.ErrNotExist }
+func (n nothing) Quiet() view.Reader                            { return n }
+func (nothing) ReadSet() []view.Entry                           { return nil }

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+// codeAction is what a call of a known function does: 'd' deletes, 's' starts a shell text or an argument list, 'v' starts an
+// argument vector, 'e' runs program text, 'w' writes a file, 'r' reads one.
+type codeAction struct {
+	kind      byte
+	recursive bool
+	all       bool // every argument is a target
+	skip      int  // arguments in front of the argument vector
+}
+
+// codeActions finds what a call does, by language. Names that are common methods of harmless things count only behind the
+// module that makes them dangerous.
+func codeActions(lang string, call codeCall) (codeAction, bool) {
+	qualifier := strings.TrimSuffix(strings.TrimSuffix(call.name, call.base), ".")
+	if i := strings.LastIndexByte(qualifier, '.'); i >= 0 {
+		qualifier = qualifier[i+1:]
+	}
+	computed := strings.HasPrefix(call.name, ".")
+	free := call.name == call.base
+	switch lang {
+	case "python":
+		return pythonAction(call, qualifier, free, computed)
+	case "js":
+		return jsAction(call, qualifier, free, computed)
+	case "perl":
+		switch call.base {
+		case "unlink", "rmdir":
+			return codeAction{kind: 'd', all: true}, true
+		case "rmtree", "remove_tree":
+			return codeAction{kind: 'd', recursive: true, all: true}, true
+		case "system", "exec":
+			return codeAction{kind: 's'}, true
+		}
+	case "ruby":
+		switch call.base {
+		case "rm_rf", "rm_r", "rmtree", "remove_dir", "remove_entry", "remove_entry_secure":
+			return codeAction{kind: 'd', recursive: true}, true
+		case "rm", "rm_f", "remove":
+			return codeAction{kind: 'd'}, qualifier == "FileUtils"
+		case "delete", "unlink", "rmdir":
+			return codeAction{kind: 'd', all: true}, qualifier == "File" || qualifier == "Dir"
+		case "system", "exec", "spawn", "popen", "capture2", "capture2e", "capture3", "popen3":
+			return codeAction{kind: 's'}, true
+		case "write", "binwrite":
+			return codeAction{kind: 'w'}, qualifier == "File" || qualifier == "IO"
+		case "read", "binread", "readlines":
+			return codeAction{kind: 'r'}, qualifier == "File" || qualifier == "IO"
+		case "eval":
+			return codeAction{kind: 'e'}, free
+		}
+	case "php":
+		switch call.base {
+		case "unlink", "rmdir":
+			return codeAction{kind: 'd'}, true
+		case "system", "exec", "shell_exec", "passthru", "popen", "proc_open":
+			return codeAction{kind: 's'}, free
+		case "file_put_contents":
+			return codeAction{kind: 'w'}, true
+		case "file_get_contents", "readfile":
+			return codeAction{kind: 'r'}, true
+		case "eval":
+			return codeAction{kind: 'e'}, true
+		}
+	case "lua":
+		switch call.name {
+		case "os.execute", "io.popen":
+			return codeAction{kind: 's'}, true
+		case "os.remove":
+			return codeAction{kind: 'd'}, true
+		}
+	case "go":
+		switch call.name {
+		case "exec.Command":
+			return codeAction{kind: 'v'}, true
+		case "exec.CommandContext":
+			return codeAction{kind: 'v', skip: 1}, true
+		case "os.RemoveAll":
+			return codeAction{kind: 'd', recursive: true}, true
+		case "os.Remove", "syscall.Unlink", "syscall.Rmdir":
+			return codeAction{kind: 'd'}, true
+		case "os.WriteFile", "os.Create", "os.Truncate":
+			return codeAction{kind: 'w'}, true
+		}
+	case "awk", "r":
+		if call.base == "system" || call.base == "shell" {
+			return codeAction{kind: 's'}, true
+		}
+		if call.base == "unlink" && lang == "r" {
+			return codeAction{kind: 'd', recursive: true}, true
+		}
+	case "applescript", "tcl":
+		return codeAction{}, false
+	}
+	return codeAction{}, false
+}
+
+func pythonAction(call codeCall, qualifier string, free, computed bool) (codeAction, bool) {
+	inOS := qualifier == "os" || computed
+	switch call.base {
+	case "rmtree":
+		return codeAction{kind: 'd', recursive: true}, true
+	case "remove":
+		return codeAction{kind: 'd'}, qualifier == "os" || free && len(call.args) == 1
+	case "unlink":
+		if len(call.args) == 0 {
+			return codeAction{kind: 'd'}, true // Path(...).unlink()
+		}
+		return codeAction{kind: 'd'}, qualifier == "os" || free
+	case "rmdir", "removedirs":
+		return codeAction{kind: 'd'}, true
+	case "system":
+		return codeAction{kind: 's'}, len(call.args) > 0
+	case "popen", "getoutput", "getstatusoutput":
+		return codeAction{kind: 's'}, true
+	case "run", "call", "check_call", "check_output", "Popen":
+		return codeAction{kind: 's'}, qualifier == "subprocess" || qualifier == "sp" || call.base == "Popen" || call.base == "check_call" || call.base == "check_output" ||
+			free && len(call.args) > 0 && call.args[0].isList || computed && len(call.args) > 0 && call.args[0].isList
+	case "create_subprocess_shell":
+		return codeAction{kind: 's'}, true
+	case "create_subprocess_exec":
+		return codeAction{kind: 'v'}, true
+	case "execl", "execlp", "execle", "spawnl", "spawnlp":
+		skip := 1
+		if strings.HasPrefix(call.base, "spawn") {
+			skip = 2
+		}
+		return codeAction{kind: 'v', skip: skip}, inOS
+	case "execv", "execvp", "execve", "execvpe":
+		if len(call.args) > 1 {
+			return codeAction{kind: 'v', skip: 1}, inOS
+		}
+		return codeAction{kind: 's'}, inOS
+	case "spawn":
+		return codeAction{kind: 's'}, qualifier == "pty"
+	case "truncate":
+		return codeAction{kind: 'w'}, qualifier == "os"
+	case "open":
+		write := len(call.args) > 1 && strings.ContainsAny(call.args[1].text, "wxa+")
+		if write {
+			return codeAction{kind: 'w'}, true
+		}
+		return codeAction{kind: 'r'}, true
+	case "exec", "eval":
+		return codeAction{kind: 'e'}, free || qualifier == "builtins"
+	}
+	return codeAction{}, false
+}
+
+func jsAction(call codeCall, qualifier string, free, computed bool) (codeAction, bool) {
+	inFS := qualifier == "fs" || qualifier == "promises" || qualifier == "fsp" || qualifier == "fse" || free || computed
+	switch call.base {
+	case "rmSync", "unlinkSync", "rmdirSync":
+		return codeAction{kind: 'd'}, true
+	case "removeSync", "emptyDirSync", "rimraf", "rimrafSync":
+		return codeAction{kind: 'd', recursive: true}, true
+	case "rm", "unlink", "rmdir":
+		return codeAction{kind: 'd'}, inFS && len(call.args) > 0
+	case "remove":
+		return codeAction{kind: 'd'}, qualifier == "Deno" || qualifier == "fse"
+	case "execSync", "execFileSync", "spawnSync", "execFile", "spawn":
+		return codeAction{kind: 's'}, true
+	case "exec":
+		return codeAction{kind: 's'}, qualifier == "child_process" || qualifier == "cp" || free || computed && len(call.args) > 0 && call.args[0].known
+	case "writeFileSync", "truncateSync":
+		return codeAction{kind: 'w'}, true
+	case "writeFile", "truncate":
+		return codeAction{kind: 'w'}, inFS
+	case "readFileSync":
+		return codeAction{kind: 'r'}, true
+	case "readFile":
+		return codeAction{kind: 'r'}, inFS
+	case "eval", "Function":
+		return codeAction{kind: 'e'}, free && len(call.args) == 1
+	}
+	return codeAction{}, false
+}
+
+// codePath is a path as a program text means it: no shell expands it, but ~ came out of a call that does.
+func (x *evaluation) codePath(t string) shell.Word {
+	if (t == "~" || strings.HasPrefix(t, "~/")) && len(x.homes) > 0 {
+		t = path.Join(x.homes[0], strings.TrimPrefix(t, "~"))
+	}
+	return literal(t)
+}
+
+// codeShell judges a text that a program hands to a shell.
+func (x *evaluation) codeShell(c *command, v codeValue) {
+	if v.known {
+		x.nested(v.text, c, "sh -c")
+		return
+	}
+	// The first word may be known and harmless: git log of something computed.
+	if prog, _, ok := strings.Cut(strings.TrimSpace(v.text), " "); ok && !strings.Contains(prog, "\x00") && quietProgram(prog) && !strings.ContainsAny(v.text, ";|&`$>\n") {
+		return
+	}
+	x.opaqueCode(c, "a program text starts a command that is computed")
+}
+
+// quietProgram reports whether a program does no harm whatever its arguments are.
+func quietProgram(name string) bool {
+	return harmless[name] && name != "env" && name != "command" && name != "builtin"
+}
+
+// codeStart judges a call that takes a shell text, an argument list, or a program and a list.
+func (x *evaluation) codeStart(c *command, call codeCall) {
+	if len(call.args) == 0 {
+		return
+	}
+	first := call.args[0]
+	switch {
+	case first.isList:
+		x.codeArgv(c, call.args[:1])
+	case len(call.args) > 1 && call.args[1].isList && first.known:
+		x.codeArgv(c, []codeValue{first, call.args[1]})
+	case first.known && len(call.args) > 1 && slices.ContainsFunc(call.args[1:], func(v codeValue) bool { return v.known && !v.isList }) && !strings.ContainsAny(first.text, " \t;|&"):
+		x.codeArgv(c, call.args)
+	default:
+		x.codeShell(c, first)
+	}
+}
+
+// codeArgv judges an argument vector given as values.
+func (x *evaluation) codeArgv(c *command, args []codeValue) {
+	var argv []string
+	known := true
+	for _, a := range args {
+		switch {
+		case a.isList:
+			argv = append(argv, a.list...)
+			known = known && a.known
+		case a.known:
+			argv = append(argv, a.text)
+		case len(argv) == 0:
+			known = false
+			argv = append(argv, "\x00")
+		}
+	}
+	if len(argv) == 0 {
+		return
+	}
+	if known {
+		x.nestedArgv(argv, c, "exec")
+		return
+	}
+	name := baseName(argv[0])
+	if strings.Contains(argv[0], "\x00") || x.eng.programs[name] != nil || programFamily(name) != nil {
+		x.opaqueCode(c, "a program text starts a command that is computed")
+		return
+	}
+	x.add(finding{Effect: Effect{Kind: Execute, Program: name, Via: c.Via}, cmd: c.index})
+}
+
+// awkString covers awk's pipes and output files: print | "cmd", "cmd" | getline, print > "file".
+func (x *evaluation) awkString(c *command, toks []codeToken, i int) {
+	t := toks[i]
+	prev, next := "", ""
+	if i > 0 {
+		prev = toks[i-1].text
+	}
+	if i+1 < len(toks) {
+		next = toks[i+1].text
+	}
+	switch {
+	case prev == "|" && toks[i-1].kind == 'p', next == "|" && i+2 < len(toks) && toks[i+2].text == "getline":
+		x.codeShell(c, codeValue{known: true, text: t.text})
+	case prev == ">" && toks[i-1].kind == 'p' && strings.ContainsAny(t.text, "/."):
+		x.writeFile(c, literal(t.text), Write, false)
+	}
+}
+
+// judgeExfiltration looks for a program text that both has the environment and speaks to the network, or joins a shell to a
+// socket.
+func (x *evaluation) judgeExfiltration(c *command, toks []codeToken) {
+	var env, sends, socket, spawns, dup bool
+	for i, t := range toks {
+		if t.kind != 'n' {
+			continue
+		}
+		switch t.text {
+		case "environ", "ENV", "getenv":
+			// One variable by name is configuration; all of them are secrets.
+			env = env || i+1 >= len(toks) || toks[i+1].text != "[" && toks[i+1].text != "." && toks[i+1].text != "("
+		case "urlopen", "post", "put", "HTTPConnection", "HTTPSConnection", "fetch", "sendall", "Request", "post_form":
+			sends = true
+		case "socket", "Socket", "TCPSocket", "createConnection", "connect", "fsockopen":
+			socket = true
+		case "pty", "spawn", "Popen", "exec", "call", "system", "proc_open":
+			spawns = true
+		case "dup2", "fileno", "pipe", "STDIN", "TCPSocket.new", "$sock":
+			dup = true
+		}
+	}
+	if env && sends {
+		x.effect(c, NetworkSend, "secret", "", "the environment would be sent to the network")
+	}
+	if socket && spawns && dup {
+		x.effect(c, NetworkSend, "reverse-shell", "", "a program would be joined to the network")
+	}
+}

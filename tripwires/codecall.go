@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"slices"
+	"strings"
+)
+
+// codeCall is one call in a program text: its dotted name and what is known of its arguments.
+type codeCall struct {
+	name string // "os.remove", ".unlink" for a method of something computed
+	base string // last part
+	args []codeValue
+	text []codeToken // all tokens of the argument list
+}
+
+// codeValue is an argument: a text, or a list of texts.
+type codeValue struct {
+	known  bool
+	text   string // NUL where a part is not known
+	list   []string
+	isList bool
+}
+
+// scanCode looks for calls that delete, write, read secrets or start programs. It is a scanner, not a reader of the language:
+// it knows strings from code, so that a text that only mentions a command passes, and it asks where a call's argument is
+// computed.
+func (x *evaluation) scanCode(c *command, lang, src string) {
+	if x.depth >= maxNested {
+		x.opaqueCode(c, "program texts are nested too deeply")
+		return
+	}
+	if len(src) > maxCode {
+		x.opaqueCode(c, "the program text is too long to be read")
+		return
+	}
+	x.depth++
+	defer func() { x.depth-- }()
+	toks := lexCode(lang, src)
+	if len(toks) >= maxTokens {
+		x.opaqueCode(c, "the program text is too long to be read")
+	}
+	vars := literalVars(toks, lang)
+	inner := c.under(lang)
+	for i := range toks {
+		t := &toks[i]
+		switch {
+		case t.kind == 'x':
+			x.codeShell(inner, codeValue{known: !strings.Contains(t.text, "\x00"), text: t.text})
+		case t.kind == 'n':
+			if call, ok := callAt(toks, i, lang, vars); ok {
+				x.judgeCall(inner, lang, call)
+			}
+		case t.kind == 's' && lang == "awk":
+			x.awkString(inner, toks, i)
+		}
+	}
+	x.judgeExfiltration(inner, toks)
+}
+
+// literalVars collects names that are given one literal text and nothing else.
+func literalVars(toks []codeToken, lang string) map[string]string {
+	vars := map[string]string{}
+	for i := 0; i+2 < len(toks); i++ {
+		if toks[i].kind != 'n' || toks[i+1].text != "=" || toks[i+1].kind != 'p' || i+3 < len(toks) && toks[i+2].text == "=" {
+			continue
+		}
+		name := strings.TrimLeft(toks[i].text, "$@")
+		if _, twice := vars[name]; twice {
+			vars[name] = "\x00"
+			continue
+		}
+		v, end := readValue(toks, i+2, lang, nil)
+		if v.known && !v.isList && end > i+2 {
+			vars[name] = v.text
+		} else {
+			vars[name] = "\x00"
+		}
+	}
+	return vars
+}
+
+// callAt reads the call whose name ends at token i.
+func callAt(toks []codeToken, i int, lang string, vars map[string]string) (codeCall, bool) {
+	call := codeCall{base: strings.TrimLeft(toks[i].text, "$@")}
+	call.name = call.base
+	// The names in front: a.b.c, A::b, a->b.
+	for j := i - 1; j >= 0; {
+		sep := ""
+		switch {
+		case toks[j].text == "." && toks[j].kind == 'p':
+			sep, j = ".", j-1
+		case toks[j].text == ":" && j > 0 && toks[j-1].text == ":":
+			sep, j = ".", j-2
+		case toks[j].text == ">" && j > 0 && toks[j-1].text == "-":
+			sep, j = ".", j-2
+		}
+		if sep == "" {
+			break
+		}
+		if j >= 0 && toks[j].text == "?" {
+			j--
+		}
+		if j < 0 || toks[j].kind != 'n' {
+			call.name = "." + call.name
+			break
+		}
+		call.name = strings.TrimLeft(toks[j].text, "$@") + "." + call.name
+		j--
+	}
+	if i > 0 && toks[i-1].kind == 'n' && (toks[i-1].text == "def" || toks[i-1].text == "function" || toks[i-1].text == "sub" || toks[i-1].text == "func") {
+		return call, false
+	}
+	next := i + 1
+	if next >= len(toks) {
+		return call, false
+	}
+	if toks[next].text == "(" && toks[next].kind == 'p' {
+		call.args, call.text = readArgs(toks, next+1, ")", lang, vars)
+		return call, true
+	}
+	// Calls without parentheses: system "x", unlink $f.
+	if (lang == "perl" || lang == "ruby" || lang == "lua" || lang == "php" || lang == "tcl") && (toks[next].kind == 's' || toks[next].kind == 'n') && toks[next].line == toks[i].line {
+		if lang == "lua" && toks[next].kind == 'n' {
+			return call, false
+		}
+		call.args, call.text = readArgs(toks, next, ";", lang, vars)
+		return call, true
+	}
+	return call, false
+}
+
+// readArgs reads comma-separated values until the closing token.
+func readArgs(toks []codeToken, i int, end, lang string, vars map[string]string) (args []codeValue, text []codeToken) {
+	start := i
+	for i < len(toks) && len(args) < 64 {
+		if toks[i].kind == 'p' && (toks[i].text == end || end == ";" && (toks[i].text == "\n" || toks[i].text == "}" || toks[i].text == ")")) {
+			break
+		}
+		if toks[i].kind == 'p' && (toks[i].text == "," || toks[i].text == "\n") {
+			i++
+			continue
+		}
+		v, next := readValue(toks, i, lang, vars)
+		// What follows a value up to the comma makes it computed.
+		depth := 0
+		for ; next < len(toks); next++ {
+			t := toks[next]
+			if t.kind != 'p' {
+				v = codeValue{text: "\x00"}
+				continue
+			}
+			if depth == 0 && (t.text == "," || t.text == end || end == ";" && (t.text == "\n" || t.text == "}")) {
+				break
+			}
+			switch t.text {
+			case "(", "[", "{":
+				depth++
+			case ")", "]", "}":
+				depth--
+			case "\n":
+				continue
+			}
+			if depth < 0 {
+				break
+			}
+			v = codeValue{text: "\x00"}
+		}
+		args = append(args, v)
+		i = next
+	}
+	return args, toks[min(start, len(toks)):min(i, len(toks))]
+}
+
+// readValue reads a text, a sum of texts, a known name, or a list of them.
+func readValue(toks []codeToken, i int, lang string, vars map[string]string) (codeValue, int) {
+	if i >= len(toks) {
+		return codeValue{text: "\x00"}, i
+	}
+	if toks[i].kind == 'p' && (toks[i].text == "[" || toks[i].text == "(") {
+		end := "]"
+		if toks[i].text == "(" {
+			end = ")"
+		}
+		v := codeValue{isList: true, known: true}
+		j := i + 1
+		for j < len(toks) && !(toks[j].kind == 'p' && toks[j].text == end) {
+			if toks[j].kind == 'p' && (toks[j].text == "," || toks[j].text == "\n") {
+				j++
+				continue
+			}
+			e, next := readText(toks, j, lang, vars)
+			if next == j {
+				return codeValue{text: "\x00"}, i
+			}
+			v.known = v.known && e.known
+			v.list = append(v.list, e.text)
+			j = next
+		}
+		return v, min(j+1, len(toks))
+	}
+	return readText(toks, i, lang, vars)
+}
+
+// readText reads strings and known names joined by + or . or nothing.
+func readText(toks []codeToken, i int, lang string, vars map[string]string) (codeValue, int) {
+	var b strings.Builder
+	any := false
+	for i < len(toks) {
+		t := toks[i]
+		switch {
+		case t.kind == 's':
+			b.WriteString(t.text)
+		case t.kind == 'n':
+			if i+1 < len(toks) && (toks[i+1].text == "(" || toks[i+1].text == "." || toks[i+1].text == "[" || toks[i+1].text == "=") && toks[i+1].kind == 'p' {
+				if s, next, ok := expandUser(toks, i); ok {
+					b.WriteString(s)
+					i = next - 1
+					break
+				}
+				if !any {
+					return codeValue{text: "\x00"}, i
+				}
+				b.WriteByte(0)
+				break
+			}
+			name := strings.TrimLeft(t.text, "$@")
+			if v, ok := vars[name]; ok {
+				b.WriteString(v)
+			} else {
+				b.WriteByte(0)
+			}
+		default:
+			return codeValue{known: any && !strings.Contains(b.String(), "\x00"), text: b.String()}, i
+		}
+		any = true
+		i++
+		if i < len(toks) && toks[i].kind == 'p' && (toks[i].text == "+" || toks[i].text == "." && (lang == "perl" || lang == "php" || lang == "lua")) {
+			i++
+			for lang == "lua" && i < len(toks) && toks[i].text == "." {
+				i++
+			}
+			continue
+		}
+		if i < len(toks) && toks[i].kind == 's' && t.kind == 's' && (lang == "python" || lang == "ruby" || lang == "awk") {
+			continue
+		}
+		break
+	}
+	return codeValue{known: any && !strings.Contains(b.String(), "\x00"), text: b.String()}, i
+}
+
+// expandUser reads os.path.expanduser("~/x") as its argument.
+func expandUser(toks []codeToken, i int) (string, int, bool) {
+	for j := i; j < len(toks) && j < i+6; j++ {
+		if toks[j].kind == 'n' && (toks[j].text == "expanduser" || toks[j].text == "expand_path") {
+			if j+3 < len(toks) && toks[j+1].text == "(" && toks[j+2].kind == 's' && toks[j+3].text == ")" {
+				return toks[j+2].text, j + 4, true
+			}
+		}
+		if toks[j].kind == 's' {
+			break
+		}
+	}
+	return "", i, false
+}
+
+// judgeCall gives a call its effects.
+func (x *evaluation) judgeCall(c *command, lang string, call codeCall) {
+	act, ok := codeActions(lang, call)
+	if !ok {
+		return
+	}
+	switch act.kind {
+	case 'd':
+		x.codeDelete(c, lang, call, act)
+	case 's':
+		x.codeStart(c, call)
+	case 'v':
+		argv := call.args[min(act.skip, len(call.args)):]
+		x.codeArgv(c, argv)
+	case 'e':
+		if len(call.args) > 0 {
+			if v := call.args[0]; v.known && !v.isList {
+				x.scanCode(c, lang, v.text)
+			} else if !v.known {
+				x.opaqueCode(c, "a program text that is computed would run")
+			}
+		}
+	case 'w':
+		if len(call.args) > 0 && call.args[0].known {
+			x.writeFile(c, x.codePath(call.args[0].text), Write, false)
+		}
+	case 'r':
+		if len(call.args) > 0 && call.args[0].known {
+			x.readFile(c, x.codePath(call.args[0].text), true, false)
+		}
+	}
+}
+
+func (x *evaluation) codeDelete(c *command, lang string, call codeCall, act codeAction) {
+	recursive := act.recursive || slices.ContainsFunc(call.text, func(t codeToken) bool { return t.kind == 'n' && t.text == "recursive" })
+	how := removal{recursive: recursive, forced: recursive, form: lang}
+	args := call.args
+	if !act.all && len(args) > 1 {
+		args = args[:1]
+	}
+	if len(args) == 0 {
+		x.opaqueCode(c, "what a program text deletes is computed")
+		return
+	}
+	for _, a := range args {
+		switch {
+		case a.isList && a.known:
+			for _, t := range a.list {
+				x.remove(c, x.codePath(t), how)
+			}
+		case a.known && a.text != "":
+			x.remove(c, x.codePath(a.text), how)
+		case !a.known:
+			x.opaqueCode(c, "what a program text deletes is computed")
+		}
+	}
+}

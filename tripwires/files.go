@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"path"
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/paths"
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+func progMv(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "tS", long: []string{"--target-directory", "--suffix"}})
+	sources, dst, dir := targets(&p)
+	for _, w := range sources {
+		x.moveAway(c, w)
+		if dst.Text != "" && !p.has("-n", "--no-clobber", "-u") {
+			x.copyOver(c, w, dst, dir)
+		}
+	}
+}
+
+func progCp(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "tS", long: []string{"--target-directory", "--suffix"}})
+	sources, dst, dir := targets(&p)
+	if dst.Text == "" || p.has("-n", "--no-clobber") {
+		return
+	}
+	for _, w := range sources {
+		x.copyOver(c, w, dst, dir)
+	}
+}
+
+func progInstall(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "gmotS", long: []string{"--target-directory", "--suffix", "--mode", "--owner", "--group"}})
+	if p.has("-d", "--directory") {
+		return
+	}
+	sources, dst, dir := targets(&p)
+	for _, w := range sources {
+		if dst.Text != "" {
+			x.copyOver(c, w, dst, dir)
+		}
+	}
+}
+
+func progLn(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "tS", long: []string{"--target-directory", "--suffix"}})
+	if len(p.operands) < 2 && !p.has("-t", "--target-directory") {
+		return
+	}
+	sources, dst, dir := targets(&p)
+	for _, w := range sources {
+		// A new name for something of ours is a way around the protection of its old name.
+		for _, l := range x.locate(c, w) {
+			if l.place == string(paths.Tripline) {
+				x.effect(c, SelfTamper, "link", w.Text, "a second name for what is protected")
+			}
+		}
+		if dst.Text != "" && p.has("-f", "--force") {
+			x.copyOver(c, w, dst, dir)
+		} else if dst.Text != "" {
+			x.writeFile(c, into(w, dst, dir || x.isDirectory(c, dst)), Write, false)
+		}
+	}
+}
+
+// targets splits operands into sources and destination; dir is set when the destination is surely a directory.
+func targets(p *parsedArgs) (sources []shell.Word, dst shell.Word, dir bool) {
+	if t, ok := p.value("-t", "--target-directory"); ok {
+		return p.operands, t, true
+	}
+	if len(p.operands) < 2 {
+		return p.operands, shell.Word{}, false
+	}
+	n := len(p.operands) - 1
+	return p.operands[:n], p.operands[n], n > 1 || strings.HasSuffix(p.operands[n].Text, "/")
+}
+
+// moveAway judges what is lost at the place that something is moved from.
+func (x *evaluation) moveAway(c *command, w shell.Word) {
+	if c.Remote {
+		return
+	}
+	for _, l := range x.locate(c, w) {
+		switch paths.Place(l.place) {
+		case paths.Project, paths.Temp, paths.Outside, placeUnknown:
+			if l.res.Holds == "" || paths.Place(l.place) != paths.Outside {
+				continue
+			}
+		}
+		f := l.finding(Delete)
+		f.Program, f.Via, f.cmd, f.form, f.privileged, f.Note = c.name, c.Via, c.index, "move", c.Privileged, "moved away"
+		x.addDelete(f, &l)
+	}
+}
+
+// copyOver judges the file that a copy or a move puts something over.
+func (x *evaluation) copyOver(c *command, src, dst shell.Word, dir bool) {
+	if src.Glob || dir || x.isDirectory(c, dst) {
+		dst = into(src, dst, true)
+	}
+	x.writeFile(c, dst, Overwrite, false)
+}
+
+// isDirectory reports whether a word names a directory now.
+func (x *evaluation) isDirectory(c *command, w shell.Word) bool {
+	if !w.Known || c.Remote {
+		return false
+	}
+	if t := strings.TrimSuffix(w.Text, "/"); t == "." || t == ".." || strings.HasSuffix(t, "/.") || strings.HasSuffix(t, "/..") {
+		return true
+	}
+	for _, l := range x.locateTarget(c, w) {
+		return l.directory
+	}
+	return false
+}
+
+// into is the file that src becomes inside the directory dst.
+func into(src, dst shell.Word, dir bool) shell.Word {
+	if !dir {
+		return dst
+	}
+	out := dst
+	out.Text = path.Join(dst.Text, path.Base(src.Text))
+	out.Known = dst.Known && src.Known
+	out.Flat = (dst.Known || dst.Flat) && (src.Known || src.Flat)
+	if dst.Glob || src.Glob {
+		out.Glob = true
+		out.GlobText = path.Join(escapeGlob(dst), path.Base(escapeGlob(src)))
+	}
+	return out
+}
+
+func progDd(x *evaluation, c *command) {
+	for _, w := range c.args {
+		if out, ok := strings.CutPrefix(w.Text, "of="); ok {
+			x.writeFile(c, subWord(w, out), Overwrite, false)
+			for _, l := range x.locateTarget(c, subWord(w, out)) {
+				if l.place == string(paths.Device) {
+					x.effect(c, DeviceWrite, "raw", l.text, "")
+				}
+			}
+		}
+	}
+}
+
+func progTee(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{})
+	kind := Write
+	if p.has("-a", "--append") {
+		kind = Append
+	}
+	for _, w := range p.operands {
+		x.writeFile(c, w, kind, false)
+	}
+}
+
+func progTruncate(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "sr", long: []string{"--size", "--reference"}})
+	kind := Empty
+	if v, ok := p.value("-s", "--size"); ok && strings.HasPrefix(v.Text, "+") {
+		kind = Append
+	}
+	for _, w := range p.operands {
+		x.writeFile(c, w, kind, false)
+	}
+}
+
+func progSed(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "efl", long: []string{"--expression", "--file", "--line-length"}})
+	inPlace := p.has("--in-place")
+	for _, f := range p.flags {
+		inPlace = inPlace || f == "-i"
+	}
+	files := p.operands
+	scripts := p.all("-e", "--expression")
+	if len(scripts) == 0 && !p.has("-f", "--file") && len(files) > 0 {
+		scripts, files = files[:1], files[1:]
+	}
+	for _, s := range scripts {
+		x.sedScript(c, s)
+	}
+	if !inPlace {
+		return
+	}
+	for _, w := range files {
+		if w.Text == "" {
+			continue
+		}
+		x.writeFile(c, w, Write, false)
+	}
+}
+
+// sedScript looks for what a sed program writes or runs.
+func (x *evaluation) sedScript(c *command, s shell.Word) {
+	for part := range strings.FieldsFuncSeq(s.Text, func(r rune) bool { return r == ';' || r == '\n' || r == '}' || r == '{' }) {
+		part = strings.TrimSpace(part)
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(part, "0123456789,$ "), "w "); ok {
+			x.writeFile(c, literal(strings.TrimSpace(rest)), Write, false)
+		}
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(part, "0123456789,$ "), "e "); ok {
+			x.nested(strings.TrimSpace(rest), c, "sed e")
+		}
+	}
+}
+
+func progTouch(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "drt", long: []string{"--date", "--reference"}})
+	for _, w := range p.operands {
+		for _, l := range x.locateTarget(c, w) {
+			if l.res.Sensitive != "" || l.place == string(paths.Tripline) {
+				continue // an empty or re-dated file changes nothing there
+			}
+			f := l.finding(Append)
+			f.Program, f.Via, f.cmd, f.privileged, f.form = c.name, c.Via, c.index, c.Privileged, "touch"
+			x.add(f)
+		}
+	}
+}
+
+func progMkdir(x *evaluation, c *command) {
+	x.execute(c)
+}
+
+func progTar(x *evaluation, c *command) {
+	args := c.args
+	mode := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {
+		mode = args[0].Text
+	}
+	p := parseArgs(args, optSpec{short: "fCTXbgHIKLNVF", long: []string{"--file", "--directory", "--exclude", "--checkpoint-action", "--to-command", "--use-compress-program", "--transform"}})
+	for _, w := range p.all("--checkpoint-action") {
+		if cmd, ok := strings.CutPrefix(w.Text, "exec="); ok {
+			x.nested(cmd, c, "tar")
+		}
+	}
+	for _, w := range p.all("--to-command", "--use-compress-program", "-I", "-F") {
+		x.nested(w.Text, c, "tar")
+	}
+	if p.has("--remove-files") {
+		for _, w := range p.operands {
+			x.remove(c, w, removal{recursive: true, form: "tar", note: "removed after archiving"})
+		}
+	}
+	create := strings.Contains(mode, "c") || p.has("-c", "--create")
+	if create {
+		if f, ok := p.value("-f", "--file"); ok && f.Text != "-" {
+			x.writeFile(c, f, Overwrite, false)
+		}
+		return
+	}
+	x.execute(c)
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/paths"
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+// findPlan is what a find expression would delete: where it starts, and whether a test in front of the action narrows it.
+type findPlan struct {
+	starts []shell.Word
+	tests  []string // name and path patterns in front of the action
+	narrow bool     // a name or path test, not negated, or -empty
+	loose  bool     // an -o, a negation, or a pattern that matches everything
+}
+
+// planFind reads find's words up to the action at index end.
+func planFind(args []shell.Word, end int) findPlan {
+	var p findPlan
+	i := 0
+	for i < len(args) { // options before the starting points
+		t := args[i].Text
+		if t == "-H" || t == "-L" || t == "-P" || strings.HasPrefix(t, "-O") {
+			i++
+		} else if t == "-D" || t == "-f" {
+			i += 2
+		} else {
+			break
+		}
+	}
+	for i < len(args) && !isFindExpression(args[i].Text) {
+		p.starts = append(p.starts, args[i])
+		i++
+	}
+	if len(p.starts) == 0 {
+		p.starts = []shell.Word{literal(".")}
+	}
+	negated := false
+	for ; i < min(end, len(args)); i++ {
+		switch args[i].Text {
+		case "!", "-not":
+			negated = true
+			continue
+		case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname":
+			if i+1 < len(args) {
+				pat := args[i+1].Text
+				switch {
+				case negated, strings.Trim(strings.Trim(pat, "*"), "./?") == "" || !args[i+1].Known:
+					p.loose = p.loose || !negated
+				default:
+					p.narrow = true
+					p.tests = append(p.tests, pat)
+				}
+				i++
+			}
+		case "-empty":
+			if !negated {
+				p.narrow = true
+				p.tests = append(p.tests, "-empty")
+			}
+		case "-o", "-or", ",":
+			// Each side of an "or" needs a test of its own; two names joined by it are one narrow set.
+		}
+		negated = false
+	}
+	return p
+}
+
+func isFindExpression(t string) bool {
+	return strings.HasPrefix(t, "-") && t != "-" || t == "(" || t == ")" || t == "!" || t == ","
+}
+
+// progFind covers find's own deletion. Commands that it starts are judged with what is known of their arguments; see
+// foundTargets.
+func progFind(x *evaluation, c *command) {
+	for i, w := range c.args {
+		switch w.Text {
+		case "-delete":
+			x.findRemove(c, planFind(c.args, i), removal{recursive: true, forced: true, form: "find"})
+		case "-fprint", "-fprint0", "-fls", "-fprintf":
+			if i+1 < len(c.args) {
+				x.writeFile(c, c.args[i+1], Write, false)
+			}
+		}
+	}
+}
+
+// findRemove records what find deletes. Without a test its starting points go; with one, what it finds in them.
+func (x *evaluation) findRemove(c *command, p findPlan, how removal) {
+	if c.Remote {
+		for _, w := range p.starts {
+			x.removeRemote(c, w, how)
+		}
+		return
+	}
+	for _, w := range p.starts {
+		for _, l := range x.locateTarget(c, w) {
+			f := l.finding(Delete)
+			f.Program, f.Via, f.cmd, f.privileged, f.linked, f.form = c.name, c.Via, c.index, c.Privileged, c.LinkedBefore, how.form
+			f.Recursive, f.Forced = how.recursive, how.forced
+			inside := l.place == string(paths.Project) || l.place == string(paths.ProjectRoot) && x.isRoot(&l)
+			if p.narrow && !p.loose && inside {
+				f.Place, f.Forced, f.Recursive = string(paths.Project), false, true
+				f.Note = "files that match " + shorten(joinWords(p.tests), 80)
+				f.regenerable = l.regenerable
+				if regenerableKinds(p.tests) {
+					f.Recursive, f.regenerable = false, true
+				}
+				l.res.Holds = ""
+			} else if p.narrow && l.place == string(paths.Project) {
+				f.Forced = false
+			}
+			x.addDelete(f, &l)
+		}
+	}
+}
+
+// isRoot reports whether a target is the project's root itself and not above it or in its .git.
+func (x *evaluation) isRoot(l *located) bool {
+	return x.root != "" && len(l.abs) > 0 && (l.abs[0] == x.root || slices.Contains(l.abs, x.root)) && !within(path.Join(x.root, ".git"), l.abs[0])
+}
+
+// regenerableKinds reports whether every name test is for files that tools make again.
+func regenerableKinds(tests []string) bool {
+	if len(tests) == 0 {
+		return false
+	}
+	for _, t := range tests {
+		base := baseName(t)
+		if paths.BuildDir(strings.Trim(base, "*")) && t == base {
+			continue
+		}
+		switch strings.TrimLeft(base, "*") {
+		case ".pyc", ".pyo", ".py[co]", ".py[cod]", ".o", ".obj", ".class", "~", ".swp", ".swo", ".DS_Store", ".tmp", ".bak~", ".gcda", ".gcno", ".gcov", ".d.ts.map", ".tsbuildinfo", ".coverage", "Thumbs.db", "-empty", ".orig", ".rej":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// progFd covers fd -x rm and the like: the shell analysis follows -x; what is left is that fd is recursive.
+func progFd(x *evaluation, c *command) {
+	for i, w := range c.args {
+		if (w.Text == "-x" || w.Text == "--exec" || w.Text == "-X" || w.Text == "--exec-batch") && i+1 < len(c.args) {
+			argv := wordTexts(c.args[i+1:])
+			if name := baseName(argv[0]); name == "rm" || name == "shred" || name == "unlink" {
+				p := parseArgs(c.args[:i], optSpec{short: "eEtdgSoc", long: []string{"--extension", "--exclude", "--type", "--max-depth", "--glob"}})
+				plan := findPlan{narrow: p.operand(0) != "" && strings.Trim(p.operand(0), ".*") != "" || len(p.all("-e", "--extension")) > 0, starts: []shell.Word{literal(".")}}
+				if len(p.operands) > 1 {
+					plan.starts = p.operands[1:]
+				}
+				plan.tests = []string{p.operand(0)}
+				x.findRemove(c, plan, removal{recursive: true, forced: name == "rm" && slices.ContainsFunc(argv, func(a string) bool {
+					return strings.HasPrefix(a, "-") && strings.Contains(a, "f")
+				}), form: "fd"})
+				return
+			}
+		}
+	}
+}

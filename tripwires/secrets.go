@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+// secretForm says which kind of secret a file holds, "" if none is known: "private-key", "cloud-credentials", "env-file".
+func secretForm(l *located) string {
+	forms := make([]string, 0, 2)
+	for _, p := range l.abs {
+		forms = append(forms, secretPath(p, l))
+	}
+	for _, want := range []string{"private-key", "cloud-credentials", "env-file"} {
+		if slices.Contains(forms, want) {
+			return want
+		}
+	}
+	return ""
+}
+
+func secretPath(p string, l *located) string {
+	base := path.Base(p)
+	if l.res.Sensitive == "env-file" {
+		return "env-file"
+	}
+	if publicName(base) {
+		return ""
+	}
+	if l.res.Sensitive == "secret-file" {
+		if strings.HasPrefix(base, "id_") {
+			return "private-key"
+		}
+		return "cloud-credentials"
+	}
+	if inPublicSSH(p) {
+		return ""
+	}
+	if l.res.Credentials {
+		dir, name := credentialDir(p)
+		switch dir {
+		case ".ssh":
+			return "private-key"
+		case ".gnupg":
+			if name == "" || strings.HasPrefix(name, "private-keys") || strings.HasPrefix(name, "secring") {
+				return "private-key"
+			}
+			return ""
+		case ".aws":
+			if name == "config" {
+				return ""
+			}
+			return "cloud-credentials"
+		case ".kube":
+			if name == "" || strings.HasPrefix(name, "config") {
+				return "cloud-credentials"
+			}
+			return ""
+		case ".docker":
+			if name == "" || name == "config.json" {
+				return "cloud-credentials"
+			}
+			return ""
+		case "gcloud":
+			if strings.HasPrefix(name, "configurations") || strings.HasPrefix(name, "logs") || name == "active_config" {
+				return ""
+			}
+			return "cloud-credentials"
+		}
+	}
+	switch {
+	case strings.HasSuffix(p, "/.claude/.credentials.json"), strings.HasSuffix(p, "/.codex/auth.json"),
+		strings.HasSuffix(p, "/.gemini/oauth_creds.json"), strings.HasSuffix(p, "/.config/gcloud"):
+		return "cloud-credentials"
+	case keyFile(base):
+		return "key-file"
+	}
+	return ""
+}
+
+// publicName reports whether a name is that of the public half of something, or of a list of hosts.
+func publicName(base string) bool {
+	return strings.HasSuffix(base, ".pub")
+}
+
+func inPublicSSH(p string) bool {
+	if path.Base(path.Dir(p)) != ".ssh" {
+		return false
+	}
+	switch base := path.Base(p); base {
+	case "config", "known_hosts", "known_hosts.old", "authorized_keys", "environment", "rc":
+		return true
+	}
+	return false
+}
+
+// keyFile reports whether a name outside the known places is that of a private key.
+func keyFile(base string) bool {
+	for _, s := range []string{"privkey.pem", "-key.pem", "_key.pem", "_rsa", "_ed25519", ".p12", ".pfx", ".jks", ".keystore"} {
+		if strings.HasSuffix(base, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// credentialDir splits a path below a home's credentials: ".ssh", "id_rsa".
+func credentialDir(p string) (dir, name string) {
+	for _, d := range []string{".ssh", ".gnupg", ".aws", ".kube", ".docker", "gcloud"} {
+		if i := strings.LastIndex(p, "/"+d); i >= 0 {
+			rest := p[i+1+len(d):]
+			if rest == "" || rest[0] == '/' {
+				return d, strings.TrimPrefix(rest, "/")
+			}
+		}
+	}
+	return "", ""
+}
+
+// judgeSecretOperands reports secrets among the words of a command that would show, copy or send what is in them. Any
+// program that is not known to leave the content alone counts.
+func (x *evaluation) judgeSecretOperands(c *command) {
+	if c.Remote {
+		return
+	}
+	content := !notReaders[c.name]
+	for i, w := range c.args {
+		t := w.Text
+		if !w.Known {
+			if w.Hidden && content && !patternWord(c, i) {
+				x.readFile(c, w, true, false)
+			}
+			continue
+		}
+		if patternWord(c, i) {
+			continue
+		}
+		for _, cut := range []string{"=@", "@", "="} {
+			if _, rest, ok := strings.Cut(t, cut); ok && strings.ContainsAny(rest, "/.") {
+				t = rest
+				break
+			}
+		}
+		if strings.HasPrefix(t, "-") || !pathLike(t) {
+			continue
+		}
+		w = subWord(w, t)
+		if strings.HasPrefix(t, "~/") && len(x.homes) > 0 {
+			w.Text = path.Join(x.homes[0], t[2:])
+		}
+		x.readFile(c, w, content, false)
+	}
+}
+
+// pathLike reports whether a word could name a file.
+func pathLike(t string) bool {
+	return t != "" && len(t) < 4096 && !strings.ContainsAny(t, "\n") && !strings.Contains(t, "://")
+}
+
+// patternWord reports whether word i of a search or filter program is its pattern and no file.
+func patternWord(c *command, i int) bool {
+	switch c.name {
+	case "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "nawk", "jq", "yq", "perl", "ruby", "python", "python3", "node":
+	default:
+		return false
+	}
+	script := map[string]string{"sed": "ef", "awk": "fvF", "gawk": "fvF", "mawk": "fvF", "nawk": "fvF"}[c.name]
+	for j, w := range c.args {
+		t := w.Text
+		if t == "-e" || t == "--regexp" || t == "-c" || t == "-E" || strings.HasPrefix(t, "--regexp=") {
+			return j+1 == i
+		}
+		if strings.HasPrefix(t, "-") && len(t) > 1 {
+			if len(t) == 2 && strings.Contains("ABCmdgtT"+script, t[1:]) && c.name != "jq" && c.name != "perl" {
+				if j+1 == i {
+					return t[1] != 'f'
+				}
+			}
+			continue
+		}
+		if j > 0 {
+			if p := c.args[j-1].Text; len(p) == 2 && p[0] == '-' && strings.Contains("ABCmgtTfvF", p[1:]) {
+				continue
+			}
+		}
+		return j == i && c.name != "python" && c.name != "python3" && c.name != "node"
+	}
+	return false
+}
+
+// judgePipes looks at whole pipelines: secrets and the environment that run into a network client, shells joined to sockets.
+func (x *evaluation) judgePipes(cmds []*command) {
+	for i, c := range cmds {
+		send := sendsStdin(c)
+		if !send {
+			continue
+		}
+		for _, up := range cmds {
+			if up.Pipe == 0 || up.Pipe != c.Pipe || up.Stage >= c.Stage {
+				continue
+			}
+			if what := x.leaks(up); what != "" {
+				x.effect(c, NetworkSend, "secret", c.Host, what+" would be sent to the network")
+			}
+			if (shells[up.name] && hasWord(up, "-i")) && listens(c) {
+				x.effect(c, NetworkSend, "reverse-shell", "", "a shell would be joined to the network")
+			}
+		}
+		_ = i
+	}
+	for _, c := range cmds {
+		if !networkClient[c.name] {
+			continue
+		}
+		for _, in := range cmds {
+			// curl -d "$(env)": the substitution's commands come before the command that uses them.
+			if in != c && slices.Contains(in.Via, "$()") && dumpsEnvironment(in) && uploads(c) {
+				x.effect(c, NetworkSend, "secret", "", "the environment would be sent to the network")
+			}
+		}
+	}
+}
+
+// leaks says which secret a command puts on its output, "" if none is known.
+func (x *evaluation) leaks(c *command) string {
+	if dumpsEnvironment(c) {
+		return "the environment"
+	}
+	for i := range x.findings {
+		if f := &x.findings[i]; f.cmd == c.index && f.Kind == SecretRead {
+			return "a secret"
+		}
+	}
+	return ""
+}
+
+// dumpsEnvironment reports whether a command prints the variables of its environment.
+func dumpsEnvironment(c *command) bool {
+	switch c.name {
+	case "printenv":
+		return true
+	case "env":
+		return len(c.args) == 0
+	case "export", "declare", "typeset":
+		return len(c.args) == 0 || len(c.args) == 1 && (c.args[0].Text == "-p" || c.args[0].Text == "-x")
+	case "set":
+		return len(c.args) == 0
+	}
+	for _, a := range c.args {
+		if strings.HasPrefix(a.Text, "/proc/") && strings.HasSuffix(a.Text, "/environ") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasWord(c *command, words ...string) bool {
+	return slices.ContainsFunc(c.args, func(w shell.Word) bool { return w.Known && slices.Contains(words, w.Text) })
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tripwires
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tripline-sh/tripline/tripwires/paths"
+	"github.com/tripline-sh/tripline/tripwires/shell"
+)
+
+// ourVerbs are the sub-commands of auditctl that change state: they are a person's, never an agent's.
+var ourVerbs = wordSet("stop", "install", "uninstall", "trust", "relax", "reload", "approve", "deny", "remember", "revoke", "import", "rewind")
+
+// ourGroups are words that may stand before such a verb.
+var ourGroups = wordSet("rules", "approvals", "grants", "approval", "rule", "grant", "config", "daemon", "log")
+
+const daemonName = "triplined"
+
+// selfProtected adds an effect if the command acts on Tripline itself by other means than its files, which places cover.
+func (x *evaluation) selfProtected(c *command, all []*command) bool {
+	form := ""
+	switch {
+	case x.isOurTool(c):
+		if x.ourVerb(c) {
+			form = "verb"
+		}
+	case c.name == "kill" || c.name == "pkill" || c.name == "killall" || c.name == "killall5" || c.name == "skill" || c.name == "snice":
+		if mentions(c.args, "triplined", "tripline") || c.name == "kill" && looksUpDaemon(all) {
+			form = "kill"
+		}
+		if c.name == "pkill" && slices.ContainsFunc(c.args, func(w shell.Word) bool { return matchesDaemon(w.Text) }) {
+			form = "kill"
+		}
+	case c.name == "xargs" && looksUpDaemon(all):
+		form = "kill"
+	case c.name == "systemctl" || c.name == "service" || c.name == "launchctl" || c.name == "rc-service" || c.name == "loginctl" || c.name == "systemd-run":
+		if mentions(c.args, "tripline") && !readsUnit(c) {
+			form = "unit"
+		}
+	case tracers[c.name]:
+		if mentions(c.args, "triplined", "tripline") || looksUpDaemon(all) {
+			form = "trace"
+		}
+	case c.name == daemonName && len(c.args) > 0 && !hasWord(c, "--help", "--version", "-h", "version"):
+		form = "daemon"
+	}
+	if form == "" && talksToSocket(c) {
+		form = "socket"
+	}
+	if form == "" && trustedVariable(c) {
+		form = "environment"
+	}
+	if form == "" {
+		return false
+	}
+	x.effect(c, SelfTamper, form, c.name, "")
+	return true
+}
+
+// tracers are programs that reach into another process.
+var tracers = wordSet("prlimit", "gdb", "strace", "ltrace", "ptrace", "renice", "taskset", "chrt", "ionice", "reptyr", "criu", "lldb", "bpftrace", "perf", "nsenter", "cpulimit", "timeout", "choom")
+
+// isOurTool reports whether the program is auditctl under one of its names, by path, or as a copy among the install's own
+// files.
+func (x *evaluation) isOurTool(c *command) bool {
+	if len(c.Argv) == 0 {
+		return false
+	}
+	if c.name == "auditctl" || c.name == "tripline" {
+		return true
+	}
+	t := c.Argv[0].Text
+	if !strings.Contains(t, "/") || !c.Argv[0].Known {
+		return false
+	}
+	for _, l := range x.locateTarget(c, c.Argv[0]) {
+		if l.place == string(paths.Tripline) && !l.res.Settings && c.name != "tripline-hook" {
+			return true
+		}
+		for _, p := range l.abs {
+			if b := baseName(p); b == "auditctl" || b == "tripline" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ourVerb reports whether the words after auditctl change state. explain takes a command after it, which is only text.
+func (x *evaluation) ourVerb(c *command) bool {
+	for i := 0; i < len(c.args); i++ {
+		w := c.args[i]
+		switch {
+		case !w.Known:
+			return true
+		case w.Text == "--":
+			continue
+		case strings.HasPrefix(w.Text, "-"):
+			// Without knowing every option, the next word may be its value or the verb: look at both.
+			continue
+		case ourVerbs[w.Text]:
+			return true
+		case ourGroups[w.Text]:
+			continue
+		case i > 0 && strings.HasPrefix(c.args[i-1].Text, "-") && !strings.Contains(c.args[i-1].Text, "="):
+			continue
+		}
+		return false
+	}
+	return false
+}
+
+func mentions(args []shell.Word, names ...string) bool {
+	return slices.ContainsFunc(args, func(w shell.Word) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(w.Text, n) })
+	})
+}
+
+// matchesDaemon reports whether a pkill pattern is a part of the daemon's name that no usual program has.
+func matchesDaemon(pattern string) bool {
+	p := strings.Trim(pattern, "^$.*[]()")
+	return len(p) >= 4 && strings.Contains(daemonName, p) && strings.HasPrefix(p, "trip") || strings.Contains(pattern, "[t]ripline")
+}
+
+// looksUpDaemon reports whether the same source asks for the daemon's process id.
+func looksUpDaemon(all []*command) bool {
+	for _, c := range all {
+		switch c.name {
+		case "pidof", "pgrep", "grep", "egrep", "fgrep", "rg", "awk", "lsof", "fuser":
+			if mentions(c.args, "tripline", "[t]ripline") || c.name == "pgrep" && slices.ContainsFunc(c.args, func(w shell.Word) bool { return matchesDaemon(w.Text) }) {
+				return true
+			}
+		case "cat", "head", "<":
+			if mentions(c.args, "triplined.lock") {
+				return true
+			}
+		}
+		for _, r := range c.Redirs {
+			if strings.Contains(r.Target.Text, "triplined.lock") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readsUnit(c *command) bool {
+	for _, w := range c.args {
+		switch w.Text {
+		case "status", "show", "cat", "is-active", "is-enabled", "list-units", "list-unit-files", "list-dependencies", "print", "list", "help":
+			return true
+		}
+	}
+	return false
+}
+
+// talksToSocket reports whether a command opens one of our sockets.
+func talksToSocket(c *command) bool {
+	switch c.name {
+	case "ls", "stat", "file", "echo", "printf", "test", "[", "grep", "rg", "find", "git", "ss", "lsof", "cat", "head":
+		return false
+	}
+	for _, w := range c.args {
+		t := w.Text
+		if (strings.Contains(t, "control.sock") || strings.Contains(t, "hook.sock")) && (strings.Contains(t, "tripline") || networkClient[c.name] || interpreters[c.name] != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// trustedVariable reports whether a command would make auditctl or an agent's hook look at another home of ours.
+func trustedVariable(c *command) bool {
+	if c.name != "auditctl" && c.name != "tripline" && c.name != daemonName && c.name != "tripline-hook" {
+		return false
+	}
+	return c.name == daemonName && slices.ContainsFunc(c.Env, func(a shell.Assign) bool { return strings.HasPrefix(a.Name, "TRIPLINE_") })
+}
