@@ -53,7 +53,7 @@ type hook struct {
 }
 
 // Run does the whole work of one tripline-hook and returns its exit code, 0 or 2. It never panics.
-func Run(p Process) (exit int) {
+func Run(p Process) int {
 	a, wrong := parseArgs(p.Args, uint32(syscall.Geteuid()))
 	if wrong != "" {
 		return refuseArgs(p, wrong)
@@ -64,21 +64,25 @@ func Run(p Process) (exit int) {
 		h.a.patience = h.class.patience()
 	}
 	h.deadline = p.Started.Add(h.a.patience)
+	return h.answer(h.exchange)
+}
+
+// answer gives the agent what exchange brought, or an answer of our own if it brought none or panicked.
+func (h *hook) answer(exchange func() (*wire.Reply, spool.Fault)) (exit int) {
 	defer func() {
 		if recover() != nil {
 			exit = h.lastResort()
 		}
 	}()
-
-	reply, fault := h.exchange()
+	reply, fault := exchange()
 	if fault != 0 {
 		return h.fail(fault)
 	}
-	exit, heard := h.say(reply.Stdout, reply.Stderr, int(reply.Exit))
-	if !heard && h.class.gates() && exit == exitOK {
+	code, heard := h.say(reply.Stdout, reply.Stderr, int(reply.Exit))
+	if !heard && h.class.gates() && code == exitOK {
 		return h.fail(spool.Output)
 	}
-	return exit
+	return code
 }
 
 // exchange takes the event to the daemon and returns its final answer, or why there is none.
