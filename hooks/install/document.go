@@ -16,6 +16,7 @@ const newFile = "{}\n"
 
 var (
 	errHooksTwice = errors.New("the key hooks is there twice")
+	errTooMany    = errors.New("there are too many entries of ours")
 	errHooksShape = errors.New("hooks is not an object of lists, as the client wants it")
 )
 
@@ -80,6 +81,9 @@ type place struct {
 	entry                       Entry
 }
 
+// maxOurs bounds the entries of ours that are looked at: far more than ever are installed.
+const maxOurs = 256
+
 // ours returns our entries in the order of the file. Groups of a shape that the client would not load are passed over: they
 // are not ours.
 func (d *document) ours() ([]place, error) {
@@ -103,6 +107,9 @@ func (d *document) ours() ([]place, error) {
 				if entry, ok := readEntry(under, &list[h]); ok {
 					all = append(all, place{root, e, g, h, handlers, false, entry})
 				}
+			}
+			if len(all) > maxOurs {
+				return nil, errTooMany
 			}
 			for i := first; i < len(all); i++ {
 				all[i].whole = len(all)-first == len(list)

@@ -31,14 +31,14 @@ func put(d *document, want []Entry) ([]byte, error) {
 	}
 }
 
-// step makes one edit towards the wanted entries and returns the new text, nil if nothing is left to do. Each step removes an
-// entry too many, corrects one, or adds one, so that the steps end.
+// step goes one step towards the wanted entries and returns the new text, nil if nothing is left to do. Each step removes an
+// entry too many, adds one, or corrects them all, so that the steps end.
 func step(d *document, want []Entry) ([]byte, error) {
 	found, err := d.ours()
 	if err != nil {
 		return nil, err
 	}
-	kept := make(map[string]place)
+	kept := make(map[string]bool)
 	for _, p := range slices.Backward(found) {
 		wanted := slices.ContainsFunc(want, func(e Entry) bool { return e.Under == p.entry.Under })
 		alone := p.whole && len(p.handlers.Value.(*hujson.Array).Elements) == 1
@@ -47,20 +47,29 @@ func step(d *document, want []Entry) ([]byte, error) {
 			return o.event == p.event && o.group < p.group && o.whole && len(o.handlers.Value.(*hujson.Array).Elements) == 1
 		})
 		if !wanted || !alone || earlier {
-			return d.remove(p), nil
+			if next := d.remove(p); next != nil {
+				return next, nil
+			}
+			return []byte(newFile), nil
 		}
-		kept[p.entry.Under] = p
+		kept[p.entry.Under] = true
 	}
 	for i := range want {
-		p, ok := kept[want[i].Under]
-		if !ok {
+		if !kept[want[i].Under] {
 			return d.add(&want[i])
 		}
-		if next := d.correct(p, &want[i]); next != nil {
-			return next, nil
+	}
+	var next []byte
+	for _, p := range slices.Backward(found) { // from the end, so that the offsets before stay true
+		i := slices.IndexFunc(want, func(e Entry) bool { return e.Under == p.entry.Under })
+		if from, to, text := d.correct(p, &want[i]); text != "" {
+			if next == nil {
+				next = d.text
+			}
+			next = splice(next[:from], []byte(text), next[to:])
 		}
 	}
-	return nil, nil
+	return next, nil
 }
 
 // takeOut returns the text without our entries; nil if the file is one that put made and there is nothing else in it.
@@ -108,20 +117,18 @@ func (d *document) add(e *Entry) ([]byte, error) {
 	return d.insert(events, l, l.event(e)), nil
 }
 
-// correct brings the entry at p up to date; nil if it is.
-func (d *document) correct(p place, e *Entry) []byte {
+// correct returns the text that brings the entry at p up to date and what it replaces; "" if it is.
+func (d *document) correct(p place, e *Entry) (from, to int, text string) {
 	hooks, _, _ := d.hooks()
 	list := &hooks.Value.(*hujson.Object).Members[p.event].Value
 	group := list.Value.(*hujson.Array).Elements[p.group].Clone()
 	group.BeforeExtra, group.AfterExtra = nil, nil
 	group.Minimize()
 	if string(group.Pack()) == compact.group(e) {
-		return nil
+		return 0, 0, ""
 	}
 	b := boxOf(list)
-	it := b.items[p.group]
-	l := d.like(b, p.group)
-	return splice(d.text[:it.start], []byte(l.group(e)), d.text[it.end:])
+	return b.items[p.group].start, b.items[p.group].end, d.like(b, p.group).group(e)
 }
 
 // insert puts text behind the last item of b.
@@ -185,12 +192,17 @@ func (d *document) remove(p place) []byte {
 	if level > 0 || !d.made(root) {
 		return d.cut(boxes[level], index[level])
 	}
-	it := root.items[0]
-	if string(d.text[:it.start]) == "{\n  " && string(d.text[it.end:]) == "\n}\n" {
+	if bytes.HasPrefix(d.text, []byte(newHead)) && bytes.HasSuffix(d.text, []byte(newTail)) {
 		return nil
 	}
 	return splice(d.text[:root.open+1], d.text[root.shut:])
 }
+
+// How a file starts and ends that put made. One of that form with nothing else in it holds nothing of anybody.
+const (
+	newHead = "{\n  \"hooks\": {\n    \""
+	newTail = "\n    ]\n  }\n}\n"
+)
 
 // made reports whether b was made to hold its one item: nothing else is in it, not even a comment.
 func (d *document) made(b box) bool {

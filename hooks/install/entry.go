@@ -3,6 +3,7 @@
 package install
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -166,5 +167,9 @@ func stringOf(v *hujson.Value) string {
 	if v == nil || v.Value.Kind() != '"' {
 		return ""
 	}
-	return v.Value.(hujson.Literal).String()
+	lit := v.Value.(hujson.Literal)
+	if bytes.IndexByte(lit, '\\') < 0 {
+		return string(lit[1 : len(lit)-1])
+	}
+	return lit.String()
 }
