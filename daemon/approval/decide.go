@@ -16,7 +16,7 @@ func (g *Gate) Decide(ctx context.Context, idPrefix string, approve bool, d Deci
 	if approve {
 		kind, to = record.ApprovalApproved, Approved
 	}
-	return g.person(ctx, idPrefix, Pending, kind, to, d, func(s *stored, at instant) {
+	return g.person(ctx, idPrefix, Pending, kind, to, d, func(s *stored, d Decision, at instant) {
 		s.DecidedAt, s.DecidedBy, s.Comment, s.Proof, s.Surface = at.wall, d.By, d.Reason, d.Proof, d.Surface
 		if approve {
 			s.Ends = at.in(g.o.UseBy)
@@ -38,7 +38,7 @@ func (g *Gate) Cancel(ctx context.Context, idPrefix string, d Decision) (Card, e
 }
 
 // person is an edge that a person takes.
-func (g *Gate) person(ctx context.Context, idPrefix string, from State, kind record.Kind, to State, d Decision, change func(*stored, instant)) (Card, error) {
+func (g *Gate) person(ctx context.Context, idPrefix string, from State, kind record.Kind, to State, d Decision, change func(*stored, Decision, instant)) (Card, error) {
 	d = Decision{By: clip(d.By, 256), Reason: clip(d.Reason, 1000), Proof: clip(d.Proof, 64), Surface: clip(d.Surface, 64)}
 	if err := g.lock(ctx); err != nil {
 		return Card{}, err
@@ -62,7 +62,7 @@ func (g *Gate) person(ctx context.Context, idPrefix string, from State, kind rec
 	}
 	s := step{kind: kind, to: to, detail: map[string]string{"by": d.By, "proof": d.Proof, "surface": d.Surface}}
 	if change != nil {
-		s.change = func(next *stored) { change(next, at) }
+		s.change = func(next *stored) { change(next, d, at) }
 	}
 	if err := g.take(ctx, e, at, s); err != nil {
 		return Card{}, err

@@ -199,11 +199,11 @@ func decide(t *testing.T, g *Gate, id string, approve bool) Card {
 	return c
 }
 
-func consume(t *testing.T, g *Gate, id string, c Call, want State, code string) {
+func consume(t *testing.T, g *Gate, id string, c Call, want State, code string, wantErr ...error) {
 	t.Helper()
 	tk, err := g.Consume(t.Context(), id, c)
-	if err != nil {
-		t.Fatal(err)
+	if len(wantErr) == 0 && err != nil || len(wantErr) > 0 && !errors.Is(err, wantErr[0]) {
+		t.Fatalf("consume: error %v, want %v", err, wantErr)
 	}
 	if tk.State != want || tk.Code != code {
 		t.Fatalf("consumed: %s %q, want %s %q", tk.State, tk.Code, want, code)
