@@ -25,6 +25,7 @@ func TestConformance(t *testing.T) {
 			"is_interrupt", "duration_ms", "source", "reason", "file_path", "prompt"},
 		Commentary: "description",
 		Reads:      reads,
+		Fallbacks:  fallbacks(t),
 	})
 }
 
