@@ -296,21 +296,20 @@ func TestOneApprovalIsForOneCall(t *testing.T) {
 			g := w.gate(t)
 			seen := map[string]string{}
 			for name, change := range map[string]func(*Call){
-				"none":                         func(*Call) {},
-				"tool":                         func(c *Call) { c.Tool = "Write" },
-				"order of the words":           func(c *Call) { c.Canonical = []byte(`{"command":"find . -delete -name a"}`) },
-				"cwd":                          func(c *Call) { c.Cwd = "/" },
-				"project":                      func(c *Call) { c.Project = "/" },
-				"uid":                          func(c *Call) { c.UID = 0 },
-				"agent":                        func(c *Call) { c.Agent = "codex" },
-				"rule":                         func(c *Call) { c.RuleHash = "abd" },
-				"content":                      func(c *Call) { c.ReadSet[0].Hash = "fe" },
-				"inode":                        func(c *Call) { c.ReadSet[0].Ino = 9 },
-				"one more file":                func(c *Call) { c.ReadSet = append(c.ReadSet, view.Entry{Path: "/x", Hash: "absent"}) },
-				"no file":                      func(c *Call) { c.ReadSet = nil },
-				"session":                      func(c *Call) { c.BindSession = true },
-				"another session":              func(c *Call) { c.BindSession, c.Session = true, "s2" },
-				"a field that ends in another": func(c *Call) { c.Cwd, c.Project = "/home/dev/shop\nproject 1 /", "/home/dev/shop" },
+				"none":               func(*Call) {},
+				"tool":               func(c *Call) { c.Tool = "Write" },
+				"order of the words": func(c *Call) { c.Canonical = []byte(`{"command":"find . -delete -name a"}`) },
+				"cwd":                func(c *Call) { c.Cwd = "/" },
+				"project":            func(c *Call) { c.Project = "/" },
+				"uid":                func(c *Call) { c.UID = 0 },
+				"agent":              func(c *Call) { c.Agent = "codex" },
+				"rule":               func(c *Call) { c.RuleHash = "abd" },
+				"content":            func(c *Call) { c.ReadSet[0].Hash = "fe" },
+				"inode":              func(c *Call) { c.ReadSet[0].Ino = 9 },
+				"one more file":      func(c *Call) { c.ReadSet = append(c.ReadSet, view.Entry{Path: "/x", Hash: "absent"}) },
+				"no file":            func(c *Call) { c.ReadSet = nil },
+				"session":            func(c *Call) { c.BindSession = true },
+				"another session":    func(c *Call) { c.BindSession, c.Session = true, "s2" },
 			} {
 				c := call("find . -name a -delete")
 				change(&c)
@@ -329,6 +328,15 @@ func TestOneApprovalIsForOneCall(t *testing.T) {
 			b.ReadSet = []view.Entry{{Path: "/a"}, b.ReadSet[0]}
 			if g.token(&a) != g.token(&b) {
 				t.Error("two calls")
+			}
+		},
+		"no field can pose as another": func(t *testing.T, w *world) {
+			g := w.gate(t)
+			a, b := call("x"), call("x")
+			a.Cwd, a.Project = "/a\nproject /b", "/c"
+			b.Cwd, b.Project = "/a", "/b\nproject /c"
+			if g.token(&a) == g.token(&b) {
+				t.Error("one call")
 			}
 		},
 		"tokens of two installs differ": func(t *testing.T, w *world) {
