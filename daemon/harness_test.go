@@ -24,7 +24,7 @@ import (
 
 // bench is a daemon under test with everything around it.
 type bench struct {
-	t       *testing.T
+	t       testing.TB
 	d       *Daemon
 	places  config.Places
 	project string // a directory with src/a in it
@@ -52,7 +52,7 @@ func (s *syncBuffer) String() string {
 }
 
 // place makes the directories of a bench. Names are short, since socket paths are.
-func place(t *testing.T) *bench {
+func place(t testing.TB) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tl")
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *bench) stop() time.Duration {
 	return time.Since(start)
 }
 
-func running(t *testing.T, change ...func(*Options)) *bench {
+func running(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	return place(t).start(change...)
 }
@@ -143,7 +143,7 @@ func (b *bench) dial() *net.UnixConn {
 }
 
 // frame is a request as the hook would send it.
-func frame(t *testing.T, agent, event string, payload []byte, change ...func(*wire.Header)) []byte {
+func frame(t testing.TB, agent, event string, payload []byte, change ...func(*wire.Header)) []byte {
 	t.Helper()
 	now := time.Now()
 	h := &wire.Header{
@@ -299,7 +299,7 @@ func (b *bench) eventually(what string, ok func() bool) {
 func isPass(r *wire.Reply) bool { return r.Exit == 0 && len(r.Stdout) == 0 && len(r.Stderr) == 0 }
 
 // reason returns what a reply of PreToolUse tells the model, and its decision.
-func reason(t *testing.T, r *wire.Reply) (decision, text string) {
+func reason(t testing.TB, r *wire.Reply) (decision, text string) {
 	t.Helper()
 	var v struct {
 		HookSpecificOutput struct {
