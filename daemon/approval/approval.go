@@ -127,6 +127,8 @@ type Options struct {
 
 	MaxWaiting int // waits at a time; default 64
 	MaxCards   int // cards kept, final ones included; default 256
+
+	maxTombs int // tombstones kept beyond them
 }
 
 // Call is what the gate must know of a tool call. The fields of the first group make up its token: two calls with equal

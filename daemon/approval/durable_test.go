@@ -325,6 +325,28 @@ func TestBounds(t *testing.T) {
 			time.Sleep(defaultUseBy)
 			enter(t, g, call("used"), Refused, CodeBusy) // no longer refused as used
 		},
+		"tombstones": func(t *testing.T, w *world) {
+			w.options = func(o *Options) { o.MaxCards, o.maxTombs = 1, 3 }
+			g := w.gate(t)
+			var ids []string
+			for i := range 8 {
+				id := enter(t, g, call(fmt.Sprint(i)), Waiting, "").Card
+				decide(t, g, id, false)
+				ids = append(ids, id)
+				time.Sleep(time.Second)
+			}
+			for _, g := range []*Gate{g, w.gate(t)} {
+				if len(g.tombs) != 3 || len(g.tombByToken) != 3 || len(w.state) != 5 {
+					t.Errorf("%d tombstones, %d by token, %d keys", len(g.tombs), len(g.tombByToken), len(w.state))
+				}
+				for i, id := range ids {
+					_, err := g.Show(id)
+					if want := i < 4; errors.Is(err, ErrNotFound) != want {
+						t.Errorf("card %d: %v", i, err)
+					}
+				}
+			}
+		},
 		"what a card holds": func(t *testing.T, w *world) {
 			g := w.gate(t)
 			huge := strings.Repeat("漢", 1<<20)

@@ -56,6 +56,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	setDefault(&o.UseBy, defaultUseBy)
 	setDefault(&o.MaxWaiting, 64)
 	setDefault(&o.MaxCards, 256)
+	setDefault(&o.maxTombs, maxTombs)
 	g := &Gate{
 		o: o, bootID: o.BootID,
 		edge: make(chan struct{}, 1), done: make(chan struct{}), idle: make(chan struct{}),

@@ -25,7 +25,7 @@ const (
 
 	maxInput      = 64 << 10 // of a card's input while it can be decided
 	maxFinalInput = 4 << 10  // and after that
-	maxTombs      = 1 << 16
+	maxTombs      = 1 << 14
 	maxStored     = 1 << 20 // of one value read back
 )
 
@@ -112,60 +112,69 @@ func newer(a, b *stored) bool {
 	return a.Requested.After(b.Requested)
 }
 
-// room returns the operations that make room for one more card, and a function that carries them out in memory. ok is
-// false if every card is live.
+// room returns the operations that make room for one more card, and a function that carries them out in memory: the
+// oldest final cards become tombstones. ok is false if there are not enough final ones. There are too many cards to begin
+// with when a request was made durable and its answer was lost.
 func (g *Gate) room() (ops []StateOp, apply func(), ok bool) {
-	if len(g.cards) < g.o.MaxCards {
+	excess := len(g.cards) - g.o.MaxCards + 1
+	if excess <= 0 {
 		return nil, func() {}, true
 	}
-	var oldest *entry
+	var final []*entry
 	for _, e := range g.cards {
-		if e.State.final() && e.waiters == 0 && (oldest == nil || older(e, oldest)) {
-			oldest = e
+		if e.State.final() && e.waiters == 0 {
+			final = append(final, e)
 		}
 	}
-	if oldest == nil {
+	if len(final) < excess {
 		return nil, nil, false
 	}
-	t := tomb{ID: oldest.ID, Token: oldest.Token, State: oldest.State, Seq: oldest.Seq, At: oldest.EndedAt, Until: oldest.Until}
-	b, err := json.Marshal(t)
-	if err != nil {
-		return nil, nil, false
+	slices.SortFunc(final, older)
+	final = final[:excess]
+	fresh := make([]tomb, 0, excess)
+	for _, e := range final {
+		t := tomb{ID: e.ID, Token: e.Token, State: e.State, Seq: e.Seq, At: e.EndedAt, Until: e.Until}
+		b, err := json.Marshal(t)
+		if err != nil {
+			return nil, nil, false
+		}
+		fresh = append(fresh, t)
+		ops = append(ops, StateOp{Key: keyCard + t.ID}, StateOp{Key: keyTomb + t.ID, Value: b})
 	}
-	ops = []StateOp{{Key: keyCard + t.ID}, {Key: keyTomb + t.ID, Value: b}}
-	var drop *tomb
-	if len(g.tombs) >= maxTombs {
-		d := slices.MinFunc(g.tombList(), func(a, b tomb) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
-		drop = &d
-		ops = append(ops, StateOp{Key: keyTomb + d.ID})
+	dropped := g.oldTombs(excess)
+	for _, t := range dropped {
+		ops = append(ops, StateOp{Key: keyTomb + t.ID})
 	}
 	return ops, func() {
-		if drop != nil {
-			delete(g.tombs, drop.ID)
-			if g.tombByToken[drop.Token] == drop.ID {
-				delete(g.tombByToken, drop.Token)
+		for _, t := range dropped {
+			delete(g.tombs, t.ID)
+			if g.tombByToken[t.Token] == t.ID {
+				delete(g.tombByToken, t.Token)
 			}
 		}
-		delete(g.cards, t.ID)
-		if g.byToken[t.Token] == oldest {
-			delete(g.byToken, t.Token)
+		for i, t := range fresh {
+			delete(g.cards, t.ID)
+			if g.byToken[t.Token] == final[i] {
+				delete(g.byToken, t.Token)
+			}
+			g.tombs[t.ID] = t
+			g.tombByToken[t.Token] = t.ID
 		}
-		g.tombs[t.ID] = t
-		g.tombByToken[t.Token] = t.ID
 	}, true
 }
 
-func older(a, b *entry) bool {
-	if c := a.EndedAt.Compare(b.EndedAt); c != 0 {
-		return c < 0
+// oldTombs returns the tombstones that must go so that n more fit.
+func (g *Gate) oldTombs(n int) []tomb {
+	n += len(g.tombs) - g.o.maxTombs
+	if n <= 0 {
+		return nil
 	}
-	return a.ID < b.ID
-}
-
-func (g *Gate) tombList() []tomb {
 	list := make([]tomb, 0, len(g.tombs))
 	for _, t := range g.tombs {
 		list = append(list, t)
 	}
-	return list
+	slices.SortFunc(list, func(a, b tomb) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(n, len(list))]
 }
+
+func older(a, b *entry) int { return cmp.Or(a.EndedAt.Compare(b.EndedAt), cmp.Compare(a.ID, b.ID)) }
