@@ -3,6 +3,7 @@
 package tripwires
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tripline-sh/tripline/tripwires/shell"
@@ -106,7 +107,7 @@ func (x *evaluation) judgeAnalysis(an *shell.Analysis, outer *command) {
 	}
 	x.judgePipes(cmds)
 	for i := range an.Opaque {
-		x.judgeOpaque(&an.Opaque[i], via)
+		x.judgeOpaque(&an.Opaque[i], via, cmds)
 	}
 }
 
@@ -190,7 +191,19 @@ func (x *evaluation) judgeUnknownProgram(c *command) {
 	x.add(finding{Effect: Effect{Kind: Unknown, Via: c.Via, Certainty: Uncertain, Note: why}, form: form, cmd: c.index})
 }
 
-func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string) {
+// makesFiles reports whether a command may make files whose names it does not show.
+func makesFiles(c *command) bool {
+	if len(c.Argv) == 0 || harmless[c.name] || shells[c.name] {
+		return false
+	}
+	switch c.name {
+	case "chmod", "mkdir", "rm", "cp", "mv", "touch", "kill", "pkill", "tee", "sed", "source", ".":
+		return false
+	}
+	return !strings.Contains(c.Argv[0].Text, "/") || strings.HasPrefix(c.Argv[0].Text, "/")
+}
+
+func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string, cmds []*command) {
 	via := append(append([]string{}, outer...), o.Via...)
 	if o.Download {
 		x.add(finding{Effect: Effect{Kind: ExecuteDownload, Via: via, Note: o.Why}, form: "pipe", cmd: -1})
@@ -199,10 +212,15 @@ func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string) {
 	if o.Remote && o.Kind == "stdin-shell" {
 		return // an interactive session elsewhere
 	}
-	if o.Absent {
-		// A script that is not there cannot run now: the shell will say so itself.
+	if len(o.Argv) > 0 && shells[baseName(o.Argv[0].Text)] && slices.ContainsFunc(o.Argv[1:], func(w shell.Word) bool { return w.Text == "-i" }) &&
+		slices.ContainsFunc(cmds, func(c *command) bool { return listens(c) && c.Pipe > 0 }) {
+		x.add(finding{Effect: Effect{Kind: NetworkSend, Via: via, Note: "a shell would be joined to the network"}, form: "reverse-shell", cmd: -1})
+		return
+	}
+	if o.Absent && !slices.ContainsFunc(cmds, makesFiles) {
+		// It cannot run: the shell will say so itself. Where another command of the source may make it, it is not known.
 		x.trace("a script to run is not there")
-		x.add(finding{Effect: Effect{Kind: Execute, Via: via, Certainty: Uncertain, Note: o.Why}, form: "absent-script", cmd: -1})
+		x.add(finding{Effect: Effect{Kind: Execute, Via: via, Certainty: Uncertain, Note: "a script that is not there"}, form: "absent-script", cmd: -1})
 		return
 	}
 	x.unknown(o.Kind, o.Why, via)

@@ -5,7 +5,6 @@ package tripwires
 import (
 	"context"
 	"fmt"
-	"io/fs"
 
 	"github.com/tripline-sh/tripline/tripwires/view"
 )
@@ -51,7 +50,7 @@ func caseMatches(r *rule, c ownCase, programs map[string]program) bool {
 	one.scope = scope{}
 	eng := &Engine{rules: &Set{rules: []*rule{&one}}, programs: programs, mode: ModeGuard, profile: ProfileStandard, unmapped: "pass"}
 	call := Call{Agent: "claude", Tool: c.Tool, Input: c.Input, Cwd: caseCwd, FirstCwd: caseCwd, Homes: []string{caseHome}, MCPSource: "user"}
-	d := eng.Evaluate(context.Background(), call, nothing{})
+	d := eng.Evaluate(context.Background(), call, view.NewMemory().NewReader())
 	for _, m := range d.Matches {
 		if m.Rule == r.id {
 			return true
@@ -59,15 +58,3 @@ func caseMatches(r *rule, c ownCase, programs map[string]program) bool {
 	}
 	return false
 }
-
-// nothing is a machine without files.
-type nothing struct{}
-
-func (nothing) Lstat(string) (view.Info, error)                 { return view.Info{}, fs.ErrNotExist }
-func (nothing) Readlink(string) (string, error)                 { return "", fs.ErrNotExist }
-func (nothing) ReadFile(string, int64) ([]byte, error)          { return nil, fs.ErrNotExist }
-func (nothing) Resolve(p string) (string, error)                { return p, nil }
-func (nothing) ReadDir(string, int) ([]string, error)           { return nil, fs.ErrNotExist }
-func (nothing) StatBelow(string, []string) ([]view.Info, error) { return nil, fs.ErrNotExist }
-func (n nothing) Quiet() view.Reader                            { return n }
-func (nothing) ReadSet() []view.Entry                           { return nil }

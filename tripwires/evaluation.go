@@ -34,9 +34,7 @@ type evaluation struct {
 	root  string // project root
 	homes []string
 
-	repo     *gitfile.Repo // nil until asked for
-	repoErr  error
-	repoOpen bool
+	trees *gitfile.Trees // nil until asked for
 
 	shell     bool // a shell command was judged
 	unmapped  bool // no table knows the tool

@@ -75,10 +75,46 @@ func isFindExpression(t string) bool {
 	return strings.HasPrefix(t, "-") && t != "-" || t == "(" || t == ")" || t == "!" || t == ","
 }
 
-// progFind covers find's own deletion. Commands that it starts are judged with what is known of their arguments; see
-// foundTargets.
+// foundByFind reports whether find starts the command itself, with what it finds as arguments.
+func foundByFind(c *command) bool {
+	i := slices.IndexFunc(c.Via, func(v string) bool { return strings.HasPrefix(v, "find -") || strings.HasPrefix(v, "fd -") })
+	return i >= 0 && !slices.ContainsFunc(c.Via[i:], func(v string) bool { return strings.HasSuffix(v, " -c") || v == "xargs" })
+}
+
+// findActions start a command for what is found.
+var findActions = wordSet("-exec", "-execdir", "-ok", "-okdir")
+
+// removers are programs that delete their operands, with what their options mean.
+func removerOf(argv []shell.Word) (removal, bool) {
+	for i, w := range argv {
+		if w.Text == ";" || w.Text == "+" {
+			break
+		}
+		switch baseName(w.Text) {
+		case "rm":
+			p := parseArgs(argv[i+1:], optSpec{})
+			return removal{recursive: true, forced: p.has("-f", "--force"), form: "find"}, true
+		case "unlink", "shred", "srm", "rmdir", "truncate":
+			return removal{recursive: true, form: "find"}, true
+		case "sudo", "doas", "env", "nice", "ionice", "command", "busybox", "time":
+			continue
+		}
+		if !strings.HasPrefix(w.Text, "-") {
+			break
+		}
+	}
+	return removal{}, false
+}
+
+// progFind covers find's own deletion, and the deletion by commands that it starts for what it finds.
 func progFind(x *evaluation, c *command) {
 	for i, w := range c.args {
+		if findActions[w.Text] {
+			if how, ok := removerOf(c.args[i+1:]); ok {
+				x.findRemove(c, planFind(c.args, i), how)
+			}
+			continue
+		}
 		switch w.Text {
 		case "-delete":
 			x.findRemove(c, planFind(c.args, i), removal{recursive: true, forced: true, form: "find"})
@@ -114,6 +150,8 @@ func (x *evaluation) findRemove(c *command, p findPlan, how removal) {
 				l.res.Holds = ""
 			} else if p.narrow && l.place == string(paths.Project) {
 				f.Forced = false
+			} else if p.narrow && !p.loose && l.certain && (l.res.Path == "/tmp" || l.res.Path == "/var/tmp") {
+				f.Place = string(paths.Temp) // what it finds lies strictly inside
 			}
 			x.addDelete(f, &l)
 		}
@@ -144,23 +182,28 @@ func regenerableKinds(tests []string) bool {
 	return true
 }
 
-// progFd covers fd -x rm and the like: the shell analysis follows -x; what is left is that fd is recursive.
+// progFd covers fd -x rm and the like.
 func progFd(x *evaluation, c *command) {
 	for i, w := range c.args {
-		if (w.Text == "-x" || w.Text == "--exec" || w.Text == "-X" || w.Text == "--exec-batch") && i+1 < len(c.args) {
-			argv := wordTexts(c.args[i+1:])
-			if name := baseName(argv[0]); name == "rm" || name == "shred" || name == "unlink" {
-				p := parseArgs(c.args[:i], optSpec{short: "eEtdgSoc", long: []string{"--extension", "--exclude", "--type", "--max-depth", "--glob"}})
-				plan := findPlan{narrow: p.operand(0) != "" && strings.Trim(p.operand(0), ".*") != "" || len(p.all("-e", "--extension")) > 0, starts: []shell.Word{literal(".")}}
-				if len(p.operands) > 1 {
-					plan.starts = p.operands[1:]
-				}
-				plan.tests = []string{p.operand(0)}
-				x.findRemove(c, plan, removal{recursive: true, forced: name == "rm" && slices.ContainsFunc(argv, func(a string) bool {
-					return strings.HasPrefix(a, "-") && strings.Contains(a, "f")
-				}), form: "fd"})
-				return
-			}
+		if w.Text != "-x" && w.Text != "--exec" && w.Text != "-X" && w.Text != "--exec-batch" {
+			continue
 		}
+		how, ok := removerOf(c.args[i+1:])
+		if !ok {
+			return
+		}
+		p := parseArgs(c.args[:i], optSpec{short: "eEtdgSoc", long: []string{"--extension", "--exclude", "--type", "--max-depth"}})
+		plan := findPlan{starts: []shell.Word{literal(".")}}
+		if pat := p.operand(0); strings.Trim(pat, ".*") != "" {
+			plan.narrow, plan.tests = true, []string{pat}
+		}
+		for _, e := range p.all("-e", "--extension") {
+			plan.narrow, plan.tests = true, append(plan.tests, "*."+e.Text)
+		}
+		if len(p.operands) > 1 {
+			plan.starts = p.operands[1:]
+		}
+		x.findRemove(c, plan, how)
+		return
 	}
 }

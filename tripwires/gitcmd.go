@@ -31,7 +31,9 @@ func progGit(x *evaluation, c *command) {
 		}
 		switch name {
 		case "-c":
-			x.gitConfigValue(c, val, aliases)
+			if key, v, ok := strings.Cut(val, "="); ok && strings.HasPrefix(strings.ToLower(key), "alias.") {
+				aliases[strings.ToLower(key)[len("alias."):]] = v
+			}
 		case "-C":
 			at.Cwd = joinCwd(at.Cwd, val)
 		}
@@ -46,10 +48,8 @@ func progGit(x *evaluation, c *command) {
 	}
 	verb = args[0].Text
 	c.bare = append([]string{"git"}, wordTexts(args)...)
-	if a, ok := aliases[verb]; ok {
-		if cmd, shellOut := strings.CutPrefix(a, "!"); shellOut {
-			x.nested(cmd, &at, "git alias")
-		} else {
+	if a, ok := aliases[verb]; ok { // the shell analysis runs aliases that start with !
+		if !strings.HasPrefix(a, "!") {
 			x.nested("git "+a, &at, "git alias")
 		}
 		return
@@ -88,19 +88,6 @@ func (x *evaluation) judgeUnknownVerb(c *command, program string) {
 	x.add(finding{Effect: Effect{Kind: Unknown, Program: c.name, Via: c.Via, Certainty: Uncertain, Note: why}, form: "program", cmd: c.index})
 }
 
-// gitConfigValue looks at a one-off setting: some of them are programs that git starts.
-func (x *evaluation) gitConfigValue(c *command, kv string, aliases map[string]string) {
-	key, val, _ := strings.Cut(kv, "=")
-	key = strings.ToLower(key)
-	if name, ok := strings.CutPrefix(key, "alias."); ok {
-		aliases[name] = val
-		return
-	}
-	if gitRuns(key) && val != "" && val != "cat" && val != "true" && val != "false" {
-		x.nested(val, c, "git -c")
-	}
-}
-
 // gitRuns reports whether git hands the value of a setting to a shell.
 func gitRuns(key string) bool {
 	switch key {
@@ -121,7 +108,7 @@ var gitVerbs = map[string]func(*evaluation, *command, []shell.Word){
 	"reset": gitReset, "clean": gitClean, "checkout": gitCheckout, "restore": gitRestore, "switch": gitSwitch, "stash": gitStash,
 	"worktree": gitWorktree, "branch": gitBranch, "push": gitPush, "reflog": gitReflog, "gc": gitGC, "prune": gitPrune,
 	"update-ref": gitUpdateRef, "filter-branch": gitFilterBranch, "filter-repo": gitFilterBranch, "rm": gitRm, "checkout-index": gitCheckoutIndex,
-	"read-tree": gitReadTree, "submodule": gitSubmodule, "rebase": gitRebase, "bisect": gitBisect, "config": gitConfig,
+	"read-tree": gitReadTree, "submodule": gitSubmodule, "config": gitConfig,
 }
 
 func gitReset(x *evaluation, c *command, args []shell.Word) {
@@ -310,13 +297,8 @@ func gitUpdateRef(x *evaluation, c *command, args []shell.Word) {
 	x.execute(c)
 }
 
-func gitFilterBranch(x *evaluation, c *command, args []shell.Word) {
+func gitFilterBranch(x *evaluation, c *command, _ []shell.Word) {
 	x.effect(c, VCSDiscard, "rewrite-history", "", "the history is rewritten")
-	for i, w := range args {
-		if strings.HasSuffix(w.Text, "-filter") && i+1 < len(args) && args[i+1].Known {
-			x.nested(args[i+1].Text, c, "git filter-branch")
-		}
-	}
 }
 
 func gitRm(x *evaluation, c *command, args []shell.Word) {
@@ -346,36 +328,14 @@ func gitReadTree(x *evaluation, c *command, args []shell.Word) {
 func gitSubmodule(x *evaluation, c *command, args []shell.Word) {
 	p := parseArgs(args, optSpec{posix: true})
 	switch p.operand(0) {
-	case "foreach":
-		rest := parseArgs(p.operands[1:], optSpec{posix: true})
-		if len(rest.operands) > 0 {
-			x.nested(joinWords(wordTexts(rest.operands)), c, "git submodule foreach")
-		}
 	case "deinit":
 		if q := parseArgs(args, optSpec{}); q.has("-f", "--force") {
 			x.effect(c, VCSDiscard, "submodule-deinit", q.operand(1), "a submodule's work tree is deleted with its changes")
 		}
-	case "status", "summary", "":
+	case "status", "summary", "foreach", "":
 	default:
 		x.execute(c)
 	}
-}
-
-func gitRebase(x *evaluation, c *command, args []shell.Word) {
-	p := parseArgs(args, optSpec{short: "xsX", long: []string{"--exec", "--onto", "--strategy", "--strategy-option"}})
-	for _, w := range p.all("-x", "--exec") {
-		x.nested(w.Text, c, "git rebase --exec")
-	}
-	x.execute(c)
-}
-
-func gitBisect(x *evaluation, c *command, args []shell.Word) {
-	if len(args) > 1 && args[0].Text == "run" {
-		argv := wordTexts(args[1:])
-		x.nestedArgv(argv, c, "git bisect run")
-		return
-	}
-	x.execute(c)
 }
 
 func gitConfig(x *evaluation, c *command, args []shell.Word) {

@@ -102,7 +102,7 @@ func (x *evaluation) at(text, abs string, follow bool) located {
 	}
 	l.directory = l.res.Exists && l.res.Info.Mode.IsDir()
 	if l.res.Place == paths.Project {
-		l.regenerable = l.res.BuildDir && x.untracked(l.res.BuildRoot)
+		l.regenerable = l.res.BuildDir && x.regenerable(l.res)
 		l.recoverable = l.res.Exists && !l.directory && x.restorable(l.res)
 	}
 	return l

@@ -182,12 +182,15 @@ func (x *evaluation) readFile(c *command, w shell.Word, content, redir bool) {
 		}
 		f := l.finding(Read)
 		f.Program, f.Via, f.cmd, f.redir = c.name, c.Via, c.index, redir
-		f.quiet = !content
+		f.quiet = !content || !redir && !harmless[c.name] && !shownReaders[c.name]
 		if content {
 			if form := secretForm(&l); form != "" {
-				f.Kind, f.form = SecretRead, form
+				f.Kind, f.form, f.quiet = SecretRead, form, false
 			}
 		}
 		x.add(f)
 	}
 }
+
+// shownReaders are programs besides the harmless ones whose operands are files that they read: worth showing as effects.
+var shownReaders = wordSet("cp", "tar", "zip", "scp", "rsync", "sed", "awk", "gawk", "python", "dd", "gzip", "bzip2", "xz", "zstd", "python3", "node", "perl", "ruby")

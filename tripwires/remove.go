@@ -24,6 +24,9 @@ func (x *evaluation) remove(c *command, w shell.Word, how removal) {
 		x.removeRemote(c, w, how)
 		return
 	}
+	if !w.Known && foundByFind(c) {
+		return // find's own command says what these are
+	}
 	for _, l := range x.locate(c, w) {
 		f := l.finding(Delete)
 		f.Recursive, f.Forced, f.form, f.Note = how.recursive, how.forced, how.form, how.note
@@ -34,10 +37,8 @@ func (x *evaluation) remove(c *command, w shell.Word, how removal) {
 
 // addDelete records a deletion and what else it means. A recursive one takes what is protected below its target with it.
 func (x *evaluation) addDelete(f finding, l *located) {
-	if (f.Recursive || f.form == "move") && l.res.Holds != "" && l.place != string(paths.Tripline) && l.place != string(paths.HomeRoot) {
-		inner := x.at(f.Target, l.res.Holds, false)
-		f.Place, f.credentials, f.abs = inner.place, inner.res.Credentials, append(f.abs, inner.abs...)
-		f.Note = "protected files lie below it"
+	if f.Recursive || f.form == "move" {
+		x.takesWith(f, l)
 	}
 	if !l.certain && f.Recursive {
 		x.doubt("what would be deleted could not be told")
@@ -47,6 +48,17 @@ func (x *evaluation) addDelete(f finding, l *located) {
 		extra.Kind, extra.form = HistoryWipe, "history"
 		x.add(extra)
 	}
+	x.add(f)
+}
+
+// takesWith adds what is protected below a target to an effect that reaches all of it.
+func (x *evaluation) takesWith(f finding, l *located) {
+	if l.res.Holds == "" || l.place == string(paths.Tripline) || l.place == string(paths.HomeRoot) {
+		return
+	}
+	inner := x.at(f.Target, l.res.Holds, false)
+	f.Place, f.credentials, f.abs, f.shallow, f.quiet = inner.place, inner.res.Credentials, inner.abs, false, true
+	f.Note = "protected files lie below it"
 	x.add(f)
 }
 

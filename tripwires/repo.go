@@ -3,54 +3,26 @@
 package tripwires
 
 import (
-	"errors"
-	"path/filepath"
-	"strings"
-
 	"github.com/tripline-sh/tripline/tripwires/gitfile"
 	"github.com/tripline-sh/tripline/tripwires/paths"
 )
 
-// openRepo finds the project's repository once a decision.
-func (x *evaluation) openRepo() (*gitfile.Repo, error) {
-	if !x.repoOpen {
-		x.repoOpen = true
-		x.repo, x.repoErr = gitfile.Open(x.root, x.view.Quiet())
+// repositories answers for the project's repositories; they are opened once a decision and only when asked.
+func (x *evaluation) repositories() *gitfile.Trees {
+	if x.trees == nil {
+		x.trees = gitfile.NewTrees(x.root, x.view.Quiet())
 	}
-	return x.repo, x.repoErr
+	return x.trees
 }
 
-// untracked reports whether a well-known build directory, relative to the root, holds nothing that the repository tracks. No
-// repository tracks nothing; an index that cannot be read is no proof.
-func (x *evaluation) untracked(buildRoot string) bool {
-	repo, err := x.openRepo()
-	if errors.Is(err, gitfile.ErrNoRepo) {
-		return true
-	}
-	if err != nil {
-		return false
-	}
-	tracked, err := repo.TracksUnder(buildRoot)
-	if errors.Is(err, gitfile.ErrNoRepo) {
-		return true
-	}
-	return err == nil && !tracked
+// regenerable reports whether a build makes again what a path names.
+func (x *evaluation) regenerable(r paths.Result) bool {
+	ok, _ := x.repositories().Regenerable(r)
+	return ok
 }
 
 // restorable reports whether git has the very content of an existing file.
 func (x *evaluation) restorable(r paths.Result) bool {
-	repo, err := x.openRepo()
-	if err != nil {
-		return false
-	}
-	root := x.root
-	if real, err := x.view.Quiet().Resolve(root); err == nil && within(real, r.Path) {
-		root = real
-	}
-	rel, err := filepath.Rel(root, r.Path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return false
-	}
-	state, err := repo.FileState(rel)
+	state, err := x.repositories().State(r.Path)
 	return err == nil && state == gitfile.Restorable
 }

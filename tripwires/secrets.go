@@ -129,6 +129,9 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		return
 	}
 	content := !notReaders[c.name]
+	if c.name == "git" {
+		content = hasWord(c, "--no-index")
+	}
 	for i, w := range c.args {
 		t := w.Text
 		if !w.Known {
@@ -149,6 +152,9 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		if strings.HasPrefix(t, "-") || !pathLike(t) {
 			continue
 		}
+		if i == len(c.args)-1 && writesLast[c.name] && len(c.args) > 1 {
+			continue
+		}
 		w = subWord(w, t)
 		if strings.HasPrefix(t, "~/") && len(x.homes) > 0 {
 			w.Text = path.Join(x.homes[0], t[2:])
@@ -156,6 +162,9 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		x.readFile(c, w, content, false)
 	}
 }
+
+// writesLast are programs whose last operand is where they write.
+var writesLast = wordSet("cp", "mv", "ln", "install", "rsync", "scp", "gcp", "gmv", "gln", "mkfifo", "split", "touch", "mkdir")
 
 // pathLike reports whether a word could name a file.
 func pathLike(t string) bool {

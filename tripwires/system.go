@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tripline-sh/tripline/tripwires/paths"
 	"github.com/tripline-sh/tripline/tripwires/shell"
 )
 
@@ -26,9 +25,8 @@ func progChmod(x *evaluation, c *command) {
 		for _, l := range x.locateTarget(c, w) {
 			f := l.finding(PermissionChange)
 			f.Recursive, f.Program, f.Via, f.cmd, f.privileged, f.form = recursive, c.name, c.Via, c.index, c.Privileged, c.name
-			if recursive && l.res.Holds != "" && l.place != string(paths.HomeRoot) && l.place != string(paths.Tripline) {
-				inner := x.at(f.Target, l.res.Holds, false)
-				f.Place = inner.place
+			if recursive {
+				x.takesWith(f, &l)
 			}
 			x.add(f)
 		}
