@@ -227,8 +227,14 @@ func (r *reader) StatBelow(dir string, names []string) ([]Info, error) {
 
 // remembered answers from what the walks met, if they met all of it. A link is not answered for: it is to be followed.
 func (r *reader) remembered(dir string, names []string) ([]Info, bool) {
+	if len(r.seen) == 0 || !path.IsAbs(dir) || path.Clean(dir) != dir {
+		return nil, false
+	}
 	infos := make([]Info, len(names))
 	for i, n := range names {
+		if strings.Contains(n, "..") {
+			return nil, false // its parent may be elsewhere
+		}
 		p := path.Join(dir, n)
 		info, ok := r.seen[p]
 		for !ok && p != "/" { // below what is not there nothing is
