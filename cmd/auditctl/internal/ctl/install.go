@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/daemon/config"
+	"github.com/tripline-sh/tripline/daemon/control"
+	"github.com/tripline-sh/tripline/hooks/install"
+)
+
+type installOptions struct {
+	dryRun, yes bool
+}
+
+func (a *app) install() *cobra.Command {
+	o := &installOptions{}
+	cmd := &cobra.Command{
+		Use:   "install AGENT",
+		Short: "Wire an agent's hooks to Tripline, after showing the change",
+		Long: `Add our hooks to an agent's user settings (claude: $CLAUDE_CONFIG_DIR/settings.json, else ~/.claude/settings.json). The
+difference is printed first; nothing is written without a person's word. Every foreign entry, comment and blank stays.
+
+Exit codes: 0 ok, 1 error or refused, 2 usage.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), o, args[0]) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (a *app) uninstall() *cobra.Command {
+	o := &installOptions{}
+	cmd := &cobra.Command{
+		Use:   "uninstall AGENT",
+		Short: "Take our hooks out of an agent's settings, and nothing else",
+		Long: `Remove our entries from an agent's user settings. A running daemon is told first, so that sessions accept the change. The log
+and the programs stay.
+
+Exit codes: 0 ok, 1 error or refused, 2 usage.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runUninstall(cmd.Context(), o, args[0]) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *installOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the change and write nothing")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do it without asking (for scripts that a person runs)")
+}
+
+// settingsPath is the settings file of the only agent that this version wires.
+func (a *app) settingsPath(agent string, p config.Places) (string, error) {
+	if agent != "claude" {
+		return "", usagef("unknown agent %q: this version wires claude", agent)
+	}
+	path, err := install.SettingsPath(a.Getenv("CLAUDE_CONFIG_DIR"), p.Home)
+	if err != nil {
+		return "", failf("set HOME to your home directory", "%v", err)
+	}
+	return path, nil
+}
+
+func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) error {
+	p, err := a.places()
+	if err != nil {
+		return err
+	}
+	path, err := a.settingsPath(agent, p)
+	if err != nil {
+		return err
+	}
+	binary, err := a.hookBinary()
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(p.ConfigFile)
+	if err != nil {
+		return failf("mend the file first", "%v", err)
+	}
+	token, err := readToken(p)
+	if err != nil {
+		return err
+	}
+	change, err := install.Plan(install.Options{
+		Path: path, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
+		AllowOnDown: c.OnDown == "allow",
+	})
+	if err != nil {
+		return failf("the file was left as it is", "%v", err)
+	}
+	for _, w := range change.Warnings {
+		fmt.Fprintf(a.Err, "warning: %s\n", show.Line(w, 500))
+	}
+	if change.Empty() {
+		fmt.Fprintf(a.Out, "%s is already wired in %s\n", agent, show.Line(path, 500))
+		return writeToken(p, change.Token)
+	}
+	if ok, err := a.agree(change, o, agent); !ok {
+		return err
+	}
+	// the daemon must know the token before the first event carries it
+	if err := writeToken(p, change.Token); err != nil {
+		return err
+	}
+	running, err := a.announce(ctx, p, change, "install", agent)
+	if err != nil {
+		return err
+	}
+	if err := change.Apply(); err != nil {
+		return failf("nothing was written; try again", "%v", err)
+	}
+	fmt.Fprintf(a.Out, "wired: %s; sessions that begin from now on are guarded\n", show.Line(path, 500))
+	if !running {
+		fmt.Fprintln(a.Err, "no daemon runs: until one does, every guarded call is denied. Start it: triplined")
+	}
+	return nil
+}
+
+func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string) error {
+	p, err := a.places()
+	if err != nil {
+		return err
+	}
+	path, err := a.settingsPath(agent, p)
+	if err != nil {
+		return err
+	}
+	change, err := install.PlanRemoval(path, os.Getuid())
+	if err != nil {
+		return failf("the file was left as it is", "%v", err)
+	}
+	if change.Empty() {
+		fmt.Fprintf(a.Out, "there is nothing of ours in %s\n", show.Line(path, 500))
+		return nil
+	}
+	if ok, err := a.agree(change, o, agent); !ok {
+		return err
+	}
+	if _, err := a.announce(ctx, p, change, "uninstall", agent); err != nil {
+		return err
+	}
+	if err := change.Apply(); err != nil {
+		return failf("nothing was written; try again", "%v", err)
+	}
+	fmt.Fprintf(a.Out, "taken out of %s; %s is no longer guarded, and the log stays in %s\n", show.Line(path, 500), agent, show.Line(p.LogDir, 500))
+	return nil
+}
+
+// agree shows a change and asks for a person's word. Without it err says why nothing was done.
+func (a *app) agree(c *install.Change, o *installOptions, agent string) (bool, error) {
+	fmt.Fprint(a.Out, show.Text(c.Diff(), 0))
+	switch {
+	case o.dryRun:
+		fmt.Fprintln(a.Err, "nothing was written (dry run)")
+		return false, nil
+	case o.yes:
+		return true, nil
+	case !a.InTTY:
+		return false, failf("look at the change above and run it again in a terminal, or with --yes", "a person's word is needed to change %s", c.Path)
+	}
+	fmt.Fprintf(a.Err, "write this to %s? Type yes: ", show.Line(c.Path, 500))
+	line, err := bufio.NewReader(a.In).ReadString('\n')
+	if strings.TrimSpace(line) != "yes" || err != nil {
+		return false, failf("", "not confirmed: nothing was written")
+	}
+	return true, nil
+}
+
+// announce tells a running daemon which bytes a settings file is about to get, so that it lets the change pass.
+func (a *app) announce(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
+	cl := &control.Client{Socket: p.ControlSocket}
+	_, err = cl.Announce(ctx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
+	if errors.Is(err, control.ErrUnreachable) {
+		return false, nil
+	}
+	if err != nil {
+		return true, a.controlError(err)
+	}
+	return true, nil
+}
+
+// hookBinary is the hook program beside this one.
+func (a *app) hookBinary() (string, error) {
+	path := filepath.Join(filepath.Dir(a.Exe), "tripline-hook")
+	fi, err := os.Stat(path)
+	if err != nil || fi.Mode()&0o111 == 0 || fi.IsDir() {
+		return "", failf("install the three programs into one directory", "tripline-hook is not beside this program: %s", path)
+	}
+	return path, nil
+}
+
+// readToken returns the install token, "" before the first install.
+func readToken(p config.Places) (string, error) {
+	b, err := os.ReadFile(p.TokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", failf("", "the install token cannot be read: %v", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// writeToken keeps the install token where the daemon looks for it.
+func writeToken(p config.Places, token string) error {
+	if old, err := readToken(p); err != nil || old == token {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(p.TokenFile), 0o700); err != nil {
+		return failf("", "the install token cannot be kept: %v", err)
+	}
+	if err := renameio.WriteFile(p.TokenFile, []byte(token+"\n"), 0o600, renameio.IgnoreUmask()); err != nil {
+		return failf("", "the install token cannot be kept: %v", err)
+	}
+	return nil
+}

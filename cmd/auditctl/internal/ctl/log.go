@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit"
+	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/daemon/config"
+	"github.com/tripline-sh/tripline/daemon/control"
+)
+
+// logSource is where questions about the past go: to the daemon, or to the log's files when no daemon runs.
+type logSource interface {
+	Calls(ctx context.Context, f record.Filter, fn func(record.Call) error) error
+	Sessions(ctx context.Context, from, to time.Time, fn func(record.Session) error) error
+	Records(ctx context.Context, idPrefix string, fn func(control.RecordView) error) error
+	Close() error
+}
+
+// openLog asks the daemon if there is one, else opens the files. It says on stderr when it is the files.
+func (a *app) openLog(ctx context.Context) (logSource, error) {
+	p, err := a.places()
+	if err != nil {
+		return nil, err
+	}
+	c := &control.Client{Socket: p.ControlSocket}
+	_, err = c.Status(ctx)
+	if err == nil {
+		return remoteLog{c}, nil
+	}
+	if !errors.Is(err, control.ErrUnreachable) {
+		return nil, a.controlError(err)
+	}
+	r, err := a.openFiles(p)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(a.Err, "the daemon is not running; reading the log's files")
+	return fileLog{r}, nil
+}
+
+func (a *app) openFiles(p config.Places) (*audit.Reader, error) {
+	r, err := audit.OpenReader(p.LogDir, audit.ReaderOptions{KeyDir: p.KeysDir})
+	switch {
+	case errors.Is(err, audit.ErrLocked):
+		return nil, &Error{Code: exitUnreachable, Msg: "a daemon holds the log but does not answer on " + p.ControlSocket, Err: err,
+			Hints: []string{"stop it with SIGTERM (its process id is in " + p.LockFile + ") and try again"}}
+	case errors.Is(err, audit.ErrNotFound):
+		return nil, &Error{Code: exitNothing, Msg: "there is no log yet in " + p.LogDir, Err: err, Hints: []string{"start the daemon: triplined"}}
+	case err != nil:
+		return nil, failf("", "the log cannot be read: %v", err)
+	}
+	return r, nil
+}
+
+// remoteLog asks the daemon.
+type remoteLog struct{ *control.Client }
+
+func (remoteLog) Close() error { return nil }
+
+// fileLog reads the files.
+type fileLog struct{ *audit.Reader }
+
+// Records adds the bodies as text, as the daemon does.
+func (l fileLog) Records(ctx context.Context, prefix string, fn func(control.RecordView) error) error {
+	return l.Reader.Records(ctx, prefix, func(r record.Record, bodies map[string][]byte) error {
+		v := control.RecordView{Record: r, Bodies: make(map[string]string, len(bodies))}
+		for name, data := range bodies {
+			v.Bodies[name] = string(data)
+		}
+		return fn(v)
+	})
+}
+
+// client is for commands that need the daemon.
+func (a *app) client() (*control.Client, error) {
+	p, err := a.places()
+	if err != nil {
+		return nil, err
+	}
+	return &control.Client{Socket: p.ControlSocket}, nil
+}
+
+// controlError gives an answer of the daemon its exit code.
+func (a *app) controlError(err error) error {
+	var re *control.ResponseError
+	switch {
+	case errors.Is(err, control.ErrUnreachable):
+		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{"start the daemon: triplined"}}
+	case errors.As(err, &re):
+		e := &Error{Code: exitError, Msg: re.Message, Err: err}
+		if re.Status == 404 {
+			e.Code = exitNothing
+		}
+		if re.Hint != "" {
+			e.Hints = []string{re.Hint}
+		}
+		return e
+	}
+	return err
+}
