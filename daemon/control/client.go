@@ -227,15 +227,16 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in a
 		}
 		return nil, nil, fmt.Errorf("asking the daemon: %w", errors.Unwrap(err))
 	}
-	done = func() {
-		res.Body.Close()
-		tr.CloseIdleConnections()
-	}
 	if res.StatusCode/100 != 2 {
-		defer done()
+		defer tr.CloseIdleConnections()
+		defer res.Body.Close()
 		return nil, nil, responseError(res)
 	}
-	return res, done, nil
+	answer := res.Body
+	return res, func() {
+		answer.Close()
+		tr.CloseIdleConnections()
+	}, nil
 }
 
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
