@@ -102,9 +102,12 @@ func (x *evaluation) decide() Decision {
 		ops = append(ops, o)
 		slices.SortStableFunc(ops, compareOpinions)
 	}
+	seen := map[string]bool{}
 	for i := range x.findings {
-		if f := &x.findings[i]; !f.quiet && len(d.Effects) < maxEffects {
-			d.Effects = append(d.Effects, f.Effect)
+		f := &x.findings[i]
+		if key := f.key(); !f.quiet && !seen[key] && len(d.Effects) < maxEffects {
+			seen[key] = true
+			d.Effects = append(d.Effects, f.shown())
 		}
 	}
 	for _, o := range ops {

@@ -2,6 +2,12 @@
 
 package tripwires
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // finding is an effect with what the rules need to judge it and what an Effect does not show.
 type finding struct {
 	Effect
@@ -20,6 +26,25 @@ type finding struct {
 	quiet       bool     // only for path patterns: not worth showing as an effect
 	privileged  bool
 	linked      bool // the same source makes links or mounts before
+}
+
+// key tells effects apart that are shown.
+func (f *finding) key() string {
+	return strings.Join([]string{string(f.Kind), f.Target, f.Program, f.Place, string(f.Certainty), f.Note, strconv.FormatBool(f.Recursive),
+		strconv.FormatBool(f.Forced), strings.Join(f.Via, "\x1f")}, "\x1e")
+}
+
+// shown is the effect with its texts bounded.
+func (f *finding) shown() Effect {
+	e := f.Effect
+	e.Target, e.Program, e.Note = shorten(e.Target, 500), shorten(e.Program, 100), shorten(e.Note, 200)
+	if e.Via = e.Via[:min(len(e.Via), 16)]; len(e.Via) > 0 {
+		e.Via = slices.Clone(e.Via)
+		for i, v := range e.Via {
+			e.Via[i] = shorten(v, 100)
+		}
+	}
+	return e
 }
 
 func (k EffectKind) known() bool {

@@ -108,3 +108,15 @@ func (x *evaluation) judgePatch(src string) {
 		}
 	}
 }
+
+// progApplyPatch covers apply_patch as a command of the shell: its patch is an argument or its standard input.
+func progApplyPatch(x *evaluation, c *command) {
+	switch {
+	case len(c.args) > 0 && c.args[0].Known:
+		x.judgePatch(c.args[0].Text)
+	case len(c.args) == 0 && c.Stdin.Known:
+		x.judgePatch(c.Stdin.Text)
+	default:
+		x.opaqueCode(c, "the patch is not known")
+	}
+}

@@ -64,6 +64,7 @@ func programTable() map[string]program {
 	add(progAWS, "aws")
 	add(progAgent, "claude", "codex", "gemini", "cursor-agent", "copilot", "opencode", "qwen", "aider", "amp", "goose", "q", "crush", "droid", "auggie")
 	add(progRunner, "npx", "bunx", "pnpx", "uvx", "pnpm", "yarn", "npm", "uv", "pipx")
+	add(progApplyPatch, "apply_patch", "applypatch")
 	add(progOurs, "auditctl", "tripline", daemonName, "tripline-hook")
 	return t
 }

@@ -52,6 +52,9 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 	if form == "" && trustedVariable(c) {
 		form = "environment"
 	}
+	if form == "" && x.copiesOurTool(c) {
+		form = "copy"
+	}
 	if form == "" {
 		return false
 	}
@@ -108,6 +111,30 @@ func (x *evaluation) ourVerb(c *command) bool {
 			continue
 		}
 		return false
+	}
+	return false
+}
+
+// copiers are programs that could give one of our programs a second name.
+var copiers = wordSet("cp", "gcp", "install", "rsync", "cat", "dd", "base64", "xxd", "tar", "zip", "cpio", "scp", "pax", "tee", "objcopy")
+
+// copiesOurTool reports whether a command copies one of our installed programs: the copy would be another way to its verbs.
+func (x *evaluation) copiesOurTool(c *command) bool {
+	if !copiers[c.name] || c.Remote {
+		return false
+	}
+	for _, w := range c.args {
+		t := strings.TrimPrefix(w.Text, "if=")
+		switch baseName(t) {
+		case "auditctl", "tripline", daemonName, "tripline-hook":
+		default:
+			continue
+		}
+		for _, l := range x.locateTarget(c, subWord(w, t)) {
+			if l.place == string(paths.Tripline) {
+				return true
+			}
+		}
 	}
 	return false
 }

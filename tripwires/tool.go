@@ -7,20 +7,25 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/tripline-sh/tripline/tripwires/paths"
 	"github.com/tripline-sh/tripline/tripwires/shell"
 )
 
-// maxInput bounds a tool's input object.
-const maxInput = 32 << 20
+// Bounds of a tool's input object, and of the homes for which a command is judged.
+const (
+	maxInput = 32 << 20
+	maxHomes = 4
+)
 
 // prepare finds the project and the homes of the call.
 func (x *evaluation) prepare() {
 	for _, h := range x.call.Homes {
-		if strings.HasPrefix(h, "/") {
-			x.homes = append(x.homes, strings.TrimSuffix(h, "/"))
+		if h = path.Clean(h); path.IsAbs(h) && h != "/" && !slices.Contains(x.homes, h) {
+			x.homes = append(x.homes, h)
 		}
 	}
 	x.paths = paths.New(paths.Options{Homes: x.call.Homes, Cwd: x.call.Cwd, FirstCwd: x.call.FirstCwd, Project: x.call.Project,
@@ -33,13 +38,7 @@ func (x *evaluation) prepare() {
 func (x *evaluation) effects() {
 	in, ok := decodeInput(x.call.Input)
 	if kind := shellTools[x.call.Tool]; kind != "" {
-		cmd, good := in.text(kind)
-		if !ok || !good {
-			x.undecodable("the command is missing or is not text")
-			return
-		}
-		x.shell = true
-		x.judgeShell(cmd, x.call.Cwd)
+		x.toolShell(in, kind)
 		return
 	}
 	tool := tools[x.call.Tool]
@@ -52,6 +51,45 @@ func (x *evaluation) effects() {
 	default:
 		x.unmapped = true
 		x.trace("no table knows tool %s", shorten(x.call.Tool, 80))
+	}
+}
+
+// toolShell judges a shell tool: its command is a text for a shell, or a list of arguments.
+func (x *evaluation) toolShell(in inputObject, key string) {
+	x.shell = true
+	if cmd, ok := in.text(key); ok {
+		x.forEachHome(func() { x.judgeShell(cmd, x.call.Cwd) })
+		return
+	}
+	var list []*string
+	if json.Unmarshal(in[key], &list) != nil || len(list) == 0 || slices.Contains(list, nil) {
+		x.undecodable("the command is missing or is not text")
+		return
+	}
+	argv := make([]string, 0, len(list))
+	for _, s := range list {
+		argv = append(argv, *s)
+	}
+	x.forEachHome(func() {
+		an := shell.AnalyzeArgv(argv, x.shellOptions(x.call.Cwd))
+		x.judgeAnalysis(&an, nil)
+	})
+}
+
+// forEachHome judges once for each known home: what ~ means is not certain, and the worst counts. The effects of the first
+// home are those that are shown.
+func (x *evaluation) forEachHome(judge func()) {
+	judge()
+	shown := len(x.findings)
+	for i := 1; i < min(len(x.homes), maxHomes); i++ {
+		x.homes[0], x.homes[i] = x.homes[i], x.homes[0]
+		judge()
+		x.homes[0], x.homes[i] = x.homes[i], x.homes[0]
+	}
+	for i := shown; i < len(x.findings); i++ {
+		x.findings[i].quiet = x.findings[i].quiet || slices.ContainsFunc(x.findings[:shown], func(f finding) bool {
+			return f.Kind == x.findings[i].Kind && f.Target == x.findings[i].Target && f.Place == x.findings[i].Place
+		})
 	}
 }
 
