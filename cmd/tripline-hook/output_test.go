@@ -39,12 +39,13 @@ func TestClosedDescriptors(t *testing.T) {
 			for _, event := range []string{"PreToolUse", "Stop"} {
 				t.Run(name+" to "+event+", "+strings.Join(redirect, " "), func(t *testing.T) {
 					t.Parallel()
-					var sent []byte
+					sent := make(chan []byte, 1)
 					sock := serve(t, func(c *net.UnixConn) {
-						var err error
-						if _, sent, err = request(c); err != nil {
+						_, payload, err := request(c)
+						if err != nil {
 							t.Errorf("the server got no request: %v", err)
 						}
+						sent <- payload
 						c.Write(b)
 						if rest, _ := io.ReadAll(c); len(rest) > 0 {
 							t.Errorf("the server got %q behind the request", rest)
@@ -71,8 +72,8 @@ func TestClosedDescriptors(t *testing.T) {
 					if got != want {
 						t.Errorf("got %+v, want %+v", got, want)
 					}
-					if payload := map[bool]string{false: "{}", true: ""}[in]; string(sent) != payload {
-						t.Errorf("the server got the payload %q, want %q", sent, payload)
+					if payload, want := string(<-sent), map[bool]string{false: "{}", true: ""}[in]; payload != want {
+						t.Errorf("the server got the payload %q, want %q", payload, want)
 					}
 				})
 			}
@@ -174,6 +175,34 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 				t.Errorf("got %d of %d bytes, %v", len(got), len(big), err)
 			}
 		})
+	}
+}
+
+// TestAPoorProcess runs the hook where it cannot open or write files.
+func TestAPoorProcess(t *testing.T) {
+	t.Parallel()
+	sock := serve(t, answer(frame(wire.KindFinal, 0, "", "")))
+	for name, tc := range map[string]struct{ limit, sock, rule string }{
+		"no descriptor left":        {"-n 3", sock, "hook.internal"},
+		"no file may grow":          {"-f 0", "/nonexistent/s", "daemon.unreachable"},
+		"no file may grow, refused": {"-f 0", stale(t), "daemon.unreachable"},
+	} {
+		for _, event := range []string{"PreToolUse", "Stop"} {
+			t.Run(name+", "+event, func(t *testing.T) {
+				t.Parallel()
+				dir := filepath.Join(t.TempDir(), "spool")
+				_, wait := startProgram(t, strings.NewReader("{}"), nil, "/bin/sh", "-c", "ulimit "+tc.limit+`; exec "$0" "$@"`,
+					hookPath(t), "-s", tc.sock, "-q", dir, "claude", event)
+				if got := wait(); event == "Stop" {
+					silent(t, got)
+				} else {
+					denied(t, got, event, tc.rule)
+				}
+				if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(left) > 0 {
+					t.Errorf("left %q behind", left)
+				}
+			})
+		}
 	}
 }
 

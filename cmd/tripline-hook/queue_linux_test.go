@@ -28,7 +28,7 @@ func TestAFullQueueOfConnectionsIsATimeout(t *testing.T) {
 		c := dialNonblocking(t, path)
 		defer closeFD(c)
 	}
-	denied(t, run(t, "{}", "-s", path, "-t", "300", "-o", "allow", "claude", "PreToolUse"), "PreToolUse", "daemon.timeout")
+	denied(t, run(t, "{}", "-s", path, "-t", "1000", "-o", "allow", "claude", "PreToolUse"), "PreToolUse", "daemon.timeout")
 }
 
 // shrinkQueue makes a listening socket queue one connection.

@@ -16,7 +16,9 @@ import (
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
-var ending = map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT, "SIGHUP": syscall.SIGHUP}
+var ending = map[string]syscall.Signal{
+	"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT, "SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT,
+}
 
 // A signal is sent at a moment when the hook is known to be waiting for something that will never come.
 func TestASignalIsAnsweredAtOnce(t *testing.T) {

@@ -174,7 +174,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 			t.Run(name+", "+event, func(t *testing.T) {
 				t.Parallel()
 				dir := filepath.Join(t.TempDir(), "spool")
-				_, wait := start(t, tc.stdin(t), "-s", sock, "-t", "300", "-o", "allow", "-q", dir, "claude", event)
+				_, wait := start(t, tc.stdin(t), "-s", sock, "-t", "1000", "-o", "allow", "-q", dir, "claude", event)
 				if got := wait(); events[event] == gate {
 					denied(t, got, event, tc.rule)
 				} else {
@@ -196,7 +196,7 @@ func TestInputWithoutEndMeetsTheDeadline(t *testing.T) {
 	}
 	defer zero.Close()
 	sock := serve(t, func(c *net.UnixConn) { untilGone(c) })
-	_, wait := start(t, zero, "-s", sock, "-t", "500", "claude", "PreToolUse")
+	_, wait := start(t, zero, "-s", sock, "-t", "1000", "claude", "PreToolUse")
 	// Which side the deadline meets is chance: the hook waits for both in turn.
 	got, rule := wait(), "hook.input"
 	if strings.Contains(got.stderr, "daemon.timeout") {

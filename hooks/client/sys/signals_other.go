@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// CatchSignals makes SIGTERM, SIGINT and SIGHUP readable: each makes the returned descriptor ready instead of ending the
-// process. A signal that was ignored at start stays ignored. To be called once; its goroutine lives as long as the process.
+// CatchSignals makes SIGTERM, SIGINT, SIGHUP and SIGQUIT readable: each makes the returned descriptor ready instead of ending
+// the process. A signal that was ignored at start stays ignored. To be called once; its goroutine lives as long as the process.
 func CatchSignals() (int, error) {
 	r, w, err := wakePipe()
 	if err != nil {
 		return -1, err
 	}
 	c := make(chan os.Signal, 1)
-	for _, sig := range [...]os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, sig := range [...]os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(c, sig)
 		}

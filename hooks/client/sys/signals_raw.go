@@ -25,8 +25,8 @@ type sigaction struct {
 	mask     uint64
 }
 
-// CatchSignals makes SIGTERM, SIGINT and SIGHUP readable: each makes the returned descriptor ready instead of ending the
-// process. A signal that was ignored at start stays ignored. To be called once.
+// CatchSignals makes SIGTERM, SIGINT, SIGHUP and SIGQUIT readable: each makes the returned descriptor ready instead of ending
+// the process. A signal that was ignored at start stays ignored. To be called once.
 //
 // The handler is four instructions that write a byte into a pipe. Package os/signal does the same with two threads and 0.2 ms,
 // which is more than all the rest of the hook costs over an empty Go program.
@@ -41,7 +41,7 @@ func CatchSignals() (int, error) {
 	if act.restorer != 0 {
 		act.flags |= hasRestorer
 	}
-	for _, sig := range [...]syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+	for _, sig := range [...]syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		var old sigaction
 		if e := rtSigaction(sig, nil, &old); e != 0 {
 			return -1, e
