@@ -35,7 +35,7 @@ func (p *pass) assigned(i int) (found, bool) {
 		if p.has(v, ":") || p.has(i-1, ":") { // a path of types
 			return found{}, false
 		}
-		if string(name) == "PASS" { // of a test
+		if string(name) == "PASS" || p.path(i, name) { // of a test; of a file
 			return found{}, false
 		}
 		if p.has(v, "=") {
@@ -51,7 +51,35 @@ func (p *pass) assigned(i int) (found, bool) {
 	if bytes.EqualFold(name, []byte("pass")) && p.count(v) {
 		return found{}, false
 	}
+	if loose && (kind != "password" || len(name) == 4) && p.prose(v) {
+		return found{}, false
+	}
 	return p.value(v, kind, loose)
+}
+
+// path reports whether the name that ends before the separator at i is the last part of a path.
+func (p *pass) path(i int, name []byte) bool {
+	from := bytes.LastIndex(p.src[:i], name)
+	return from > 0 && p.src[from-1] == '/'
+}
+
+// prose reports whether at v a sentence goes on, as after "unexpected token: expected a comma": a word of letters and then
+// another word, which is no name of a value itself.
+func (p *pass) prose(v int) bool {
+	v = p.skipSpace(v)
+	end := v
+	for end < len(p.src) && end-v < 16 && isAlpha(p.src[end]) {
+		end++
+	}
+	next := p.skipSpace(end)
+	if end == v || next == end {
+		return false
+	}
+	end = next
+	for end < len(p.src) && end-next < 24 && isAlpha(p.src[end]) {
+		end++
+	}
+	return end > next && (end == len(p.src) || bytes.IndexByte([]byte(" ,.)\n"), p.src[end]) >= 0)
 }
 
 // nameBefore returns the name that ends before the separator at i. loose tells that there was space between the two, as
@@ -230,7 +258,7 @@ func (p *pass) expression(word []byte, end int) bool {
 	word = bytes.TrimRight(word, ",;")
 	for _, w := range []string{
 		"string", "String", "str", "bool", "boolean", "int", "number", "bytes", "any", "object", "null", "nil", "None", "none", "true",
-		"false", "True", "False", "undefined", "required", "optional", "unknown", "new", "await", "self", "this", "your", "the", "a", "func", "error",
+		"false", "True", "False", "undefined", "required", "optional", "unknown", "new", "await", "self", "this", "your", "the", "a", "func", "error", "range", "make", "struct", "map", "not", "lambda",
 	} {
 		if string(word) == w {
 			return true
@@ -277,6 +305,10 @@ func isReference(v []byte, quote byte) bool {
 		return true
 	case v[0] == '%' && v[len(v)-1] == '%' && len(v) > 2:
 		return nameOnly(v[1 : len(v)-1])
+	case v[0] == '%' && len(v) <= 4 && isAlpha(v[len(v)-1]) && bytes.IndexAny(v[1:], "%$/") < 0: // %v
+		return true
+	case string(v) == "[redacted]" || string(v) == "[REDACTED]":
+		return true
 	case v[0] == '<' && v[len(v)-1] == '>':
 		return nameOnly(v[1 : len(v)-1])
 	case bytes.HasPrefix(v, []byte("{{")):

@@ -115,6 +115,8 @@ var ordinary = []string{
 	"DOCKER_BUILDKIT=1 docker build --secret id=npm,src=.npmrc .", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
 	"-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----", "keyboard: de", "monkey=1", "task-force-sk-learn-something-with-dashes",
 	"see https://docs.rs/tokio/1.0.0/tokio/", "bearer of bad news everyone", "Authorization: ${AUTH}", "use Basic auth", "sk-learn", "author: me", "pass through", "mkdir -p a/b", "a:b=c:d==e",
+	"xml: unexpected token: expected a comma", "The tests should pass: memory is freed", `t.Fatalf("secret = %x, want %x", a, b)`,
+	`open "/etc/passwd": invalid URI`, "for _, pass := range all {", `{"token": "[redacted]"}`, "NewPrivateKey: %v",
 	`{"type":"object","properties":{"password":{"type":"string","description":"of the user"}}}`,
 }
 

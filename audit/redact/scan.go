@@ -139,11 +139,14 @@ func (p *pass) border(i int) bool {
 
 // before returns what stands before i on the same line and in the same simple command, at most n bytes of it.
 func (p *pass) before(i, n int) []byte {
-	w := p.src[max(0, i-n):i]
-	if k := bytes.LastIndexAny(w, "\n;|&"); k >= 0 {
-		w = w[k+1:]
+	from := i
+	for from > 0 && i-from < n {
+		if c := p.src[from-1]; c == '\n' || c == ';' || c == '|' || c == '&' {
+			break
+		}
+		from--
 	}
-	return w
+	return p.src[from:i]
 }
 
 func lower(c byte) byte {

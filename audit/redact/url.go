@@ -14,6 +14,9 @@ func (p *pass) urlPassword(i int) (found, bool) {
 	}
 	from := i + len("://")
 	word := p.src[from:min(len(p.src), from+maxAuthority)]
+	if bytes.IndexByte(word, '@') < 0 {
+		return found{}, false
+	}
 	if k := bytes.IndexAny(word, " \t\r\n\"'<>`\\|;"); k >= 0 {
 		word = word[:k]
 	}

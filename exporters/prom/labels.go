@@ -31,9 +31,9 @@ func (c closed) fold(v string) string {
 var (
 	decisions = newClosed("deny", "ask", "allow", "pass")
 	stages    = newClosed("decode", "enrich", "analyse", "decide", "gate", "redact", "append", "encode")
-	outcomes  = newClosed("approved", "denied", "expired", "cancelled", "consumed", "lapsed", "revoked", "refused", "detached")
-	failures  = newClosed("undecodable", "panic", "rule", "deadline", "log", "too-large", "busy", "protocol", "stopping", "view")
-	drops     = newClosed("spool-full", "spool-bad", "queue-full", "too-large", "log", "deadline", "panic")
+	outcomes  = newClosed("approved", "denied", "expired", "cancelled", "consumed", "lapsed", "revoked", "refused")
+	failures  = newClosed("undecodable", "panic", "deadline", "log", "too-large", "busy", "protocol", "stopping")
+	drops     = newClosed("spool-full", "spool-bad", "log", "panic")
 	alarms    = newClosed("tamper.token", "tamper.rewritten", "tamper.settings", "tamper.policy", "tamper.script-changed",
 		"tamper.denied-ran", "tamper.unrecorded", "tamper.undecodable", "tamper.hooks-removed", "daemon.alarm", "daemon.commit-unknown", "gap")
 	tools = newClosed("Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "MultiEdit",
