@@ -32,7 +32,7 @@ func put(d *document, want []Entry) ([]byte, error) {
 }
 
 // step goes one step towards the wanted entries and returns the new text, nil if nothing is left to do. Each step removes an
-// entry too many, adds one, or corrects them all, so that the steps end.
+// entry too many, adds some, or corrects them all, so that the steps end.
 func step(d *document, want []Entry) ([]byte, error) {
 	found, err := d.ours()
 	if err != nil {
@@ -54,10 +54,9 @@ func step(d *document, want []Entry) ([]byte, error) {
 		}
 		kept[p.entry.Under] = true
 	}
-	for i := range want {
-		if !kept[want[i].Under] {
-			return d.add(&want[i])
-		}
+	missing := slices.DeleteFunc(slices.Clone(want), func(e Entry) bool { return kept[e.Under] })
+	if len(missing) > 0 {
+		return d.add(missing)
 	}
 	var next []byte
 	for _, p := range slices.Backward(found) { // from the end, so that the offsets before stay true
@@ -93,28 +92,36 @@ func takeOut(d *document) ([]byte, error) {
 	}
 }
 
-// add puts in an entry for an event that has none of ours.
-func (d *document) add(e *Entry) ([]byte, error) {
+// add puts in entries for events that have none of ours: one into a list that is there, else all into new lists.
+func (d *document) add(missing []Entry) ([]byte, error) {
 	hooks, _, err := d.hooks()
 	if err != nil {
 		return nil, err
 	}
+	lists := func(l layout) []string {
+		var all []string
+		for i := range missing {
+			all = append(all, l.event(&missing[i]))
+		}
+		return all
+	}
 	if hooks == nil {
 		root := boxOf(&d.root)
 		l := d.inside(root)
-		return d.insert(root, l, l.member("hooks", l.object(l.in().event(e)))), nil
+		return d.insert(root, l, l.member("hooks", l.object(lists(l.in())...))), nil
 	}
 	members := hooks.Value.(*hujson.Object).Members
 	for i := range members {
-		if stringOf(&members[i].Name) == e.Under {
+		under := stringOf(&members[i].Name)
+		if n := slices.IndexFunc(missing, func(e Entry) bool { return e.Under == under }); n >= 0 {
 			groups := boxOf(&members[i].Value)
 			l := d.inside(groups)
-			return d.insert(groups, l, l.group(e)), nil
+			return d.insert(groups, l, l.group(&missing[n])), nil
 		}
 	}
 	events := boxOf(hooks)
 	l := d.inside(events)
-	return d.insert(events, l, l.event(e)), nil
+	return d.insert(events, l, lists(l)...), nil
 }
 
 // correct returns the text that brings the entry at p up to date and what it replaces; "" if it is.
@@ -131,11 +138,11 @@ func (d *document) correct(p place, e *Entry) (from, to int, text string) {
 	return b.items[p.group].start, b.items[p.group].end, d.like(b, p.group).group(e)
 }
 
-// insert puts text behind the last item of b.
+// insert puts new items behind the last item of b.
 //
 // Where b is empty but was there before us, a space is left behind the item: when nothing but ours is left, remove can tell
 // by it whether b goes or stays. Nothing else in the file could say so, and a note beside the file could be stale.
-func (d *document) insert(b box, l layout, text string) []byte {
+func (d *document) insert(b box, l layout, items ...string) []byte {
 	sep := ""
 	if l.eol != "" {
 		sep = l.eol + l.indent
@@ -148,11 +155,16 @@ func (d *document) insert(b box, l layout, text string) []byte {
 		if !d.fresh {
 			tail = mark + tail
 		}
-		return splice(d.text[:b.shut], []byte(sep+text+tail), d.text[b.shut:])
+		between := l.comma
+		if l.eol != "" {
+			between = "," + sep
+		}
+		return splice(d.text[:b.shut], []byte(sep+strings.Join(items, between)+tail), d.text[b.shut:])
 	}
 	if l.eol == "" {
 		sep = strings.TrimPrefix(l.comma, ",")
 	}
+	text := strings.Join(items, ","+sep)
 	last := b.items[len(b.items)-1]
 	from, before, after := last.end, ",", ""
 	if last.comma >= 0 { // the file has trailing commas: so shall the new item

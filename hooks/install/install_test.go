@@ -125,18 +125,19 @@ var files = []struct{ name, text string }{
 	{"everything", "{\n  \"$schema\": \"https://json.schemastore.org/claude-code-settings.json\",\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(ls)\"\n    ]\n  },\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": \"say done\"\n          }\n        ]\n      }\n    ]\n  },\n  \"model\": \"opus\"\n}\n"},
 }
 
+func put(t testing.TB, text string, o install.Options) string {
+	t.Helper()
+	b, err := install.PutText([]byte(text), o)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return string(b)
+}
+
 // check installs into a file with this text, looks at the result, and takes it out again.
 func check(t testing.TB, o install.Options, text string) {
 	t.Helper()
-	put := func(text string, o install.Options) string {
-		t.Helper()
-		b, err := install.PutText([]byte(text), o)
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
-		return string(b)
-	}
-	once := put(text, o)
+	once := put(t, text, o)
 	entries, err := install.Installed([]byte(once))
 	if err != nil {
 		t.Fatal(err)
@@ -154,20 +155,26 @@ func check(t testing.TB, o install.Options, text string) {
 	if json.Valid([]byte(text)) && !json.Valid([]byte(once)) {
 		t.Errorf("JSON became something else:\n%s", once)
 	}
-	if again := put(once, o); again != once {
+	if again := put(t, once, o); again != once {
 		t.Errorf("a second install would change the file:\n%s\nto\n%s", once, again)
-	}
-	other := o
-	other.Token, other.Binary, other.AllowOnDown, other.Spool = strings.Repeat("0", 32), "/opt/bin/tripline-hook", true, ""
-	moved := put(once, other)
-	if entries, err := install.Installed([]byte(moved)); err != nil || len(entries) != len(claude.Events()) || entries[0].Token != other.Token {
-		t.Errorf("after an update: %d entries, %v", len(entries), err)
-	}
-	if back := put(moved, o); back != once {
-		t.Errorf("updating to and fro changed the file:\n%s\nbecame\n%s", once, back)
 	}
 	if back, err := install.TakeOutText([]byte(once)); err != nil || string(back) != text {
 		t.Errorf("install and uninstall left %v\n%q\nof\n%q\nby way of\n%s", err, back, text, once)
+	}
+}
+
+// checkUpdate installs, installs something else over it, and goes back.
+func checkUpdate(t testing.TB, o install.Options, text string) {
+	t.Helper()
+	other := o
+	other.Token, other.Binary, other.AllowOnDown, other.Spool = strings.Repeat("0", 32), "/opt/bin/tripline-hook", true, ""
+	once := put(t, text, o)
+	moved := put(t, once, other)
+	if entries, err := install.Installed([]byte(moved)); err != nil || len(entries) != len(claude.Events()) || entries[0].Token != other.Token {
+		t.Errorf("after an update: %d entries, %v", len(entries), err)
+	}
+	if back := put(t, moved, o); back != once {
+		t.Errorf("updating to and fro changed the file:\n%s\nbecame\n%s", once, back)
 	}
 }
 
@@ -184,6 +191,7 @@ func TestUninstallGivesBackEveryFileByteForByte(t *testing.T) {
 			t.Parallel()
 			o := options(t)
 			check(t, o, f.text)
+			checkUpdate(t, o, f.text)
 			write(t, o.Path, f.text)
 			apply1(t, o)
 			removal, err := install.PlanRemoval(o.Path, o.Owner)
@@ -294,6 +302,7 @@ func FuzzInstall(f *testing.F) {
 			return
 		}
 		check(t, o, text)
+		checkUpdate(t, o, text)
 	})
 }
 

@@ -93,7 +93,7 @@ func TestTheTokenStaysUntilAnotherIsAskedFor(t *testing.T) {
 	if err != nil || third.Token == first.Token || third.Token == strings.Repeat("0", 32) {
 		t.Errorf("of two tokens in the file %q was taken: %v", third.Token, err)
 	}
-	if install.Token() == install.Token() {
+	if one, two := install.Token(), install.Token(); one == two {
 		t.Error("two tokens are the same")
 	}
 }
