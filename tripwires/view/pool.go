@@ -14,7 +14,7 @@ import (
 // How long a caller waits for a slot, and for one read. A local disk answers within microseconds; what needs longer than
 // this is a file system that hangs.
 const (
-	slotPatience = 250 * time.Millisecond
+	slotPatience = time.Second
 	readPatience = 2 * time.Second
 )
 

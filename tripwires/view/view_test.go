@@ -263,6 +263,24 @@ var hostile = []string{"", "/", "//", ".", "..", "/..", "/.", "/\x00", "\x00", "
 	"/dev/tty", "/dev/stdin", "/dev/fd/0", "/proc/kmsg", "/" + strings.Repeat("../", 3000), strings.Repeat("/a", 9000), "/\xff\xfe", "/proc/self/cwd/x",
 	"/proc/1/root/etc/shadow", "/sys/kernel/debug"}
 
+func TestLinksThatGrowThePathAreCutOff(t *testing.T) {
+	t.Parallel()
+	// Each link is followed into the next one with two thousand components behind it: unbounded, the rest of the path
+	// would grow to megabytes, and putting it together to hours.
+	m := NewMemory()
+	for i := range 39 {
+		m.AddLink("/l"+strconv.Itoa(i), "/l"+strconv.Itoa(i+1)+strings.Repeat("/x", 2000))
+	}
+	if _, err := m.Resolve("/l0"); !errors.Is(err, ErrLoop) {
+		t.Errorf("links that grow the path: %v; want %v", err, ErrLoop)
+	}
+	deep := NewMemory()
+	deep.AddDir(strings.Repeat("/d", maxDepth+10))
+	if _, err := deep.Resolve(strings.Repeat("/d", maxDepth+5)); !errors.Is(err, ErrLoop) {
+		t.Errorf("a tree without a bottom: %v; want %v", err, ErrLoop)
+	}
+}
+
 func FuzzResolve(f *testing.F) {
 	for _, p := range hostile {
 		f.Add(p, "x")

@@ -13,7 +13,8 @@ import (
 // Bounds of one walk. The kernel follows 40 links as well.
 const (
 	maxLinks = 40
-	maxSteps = 2048
+	maxSteps = 2048 // components walked; four times as many may be still to be walked
+	maxDepth = 512
 	maxPath  = 16 << 10
 )
 
@@ -75,8 +76,8 @@ func (w *walker) walk(name string, follow bool) found {
 	pending := push(nil, name)
 	last, links := "", 0
 	for steps := 0; len(pending) > 0; steps++ {
-		if steps > maxSteps {
-			return w.fail(last, pending, ErrLoop)
+		if steps > maxSteps || len(pending) > 4*maxSteps || len(w.dirs) > maxDepth {
+			return w.fail(last, nil, ErrLoop)
 		}
 		last = pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
@@ -98,6 +99,9 @@ func (w *walker) walk(name string, follow bool) found {
 				return w.fail(last, pending, err)
 			}
 			w.met(last, Entry{Hash: linkHash(target)})
+			if strings.IndexByte(target, 0) >= 0 {
+				return w.fail(last, nil, ErrInvalid)
+			}
 			if links++; links > maxLinks || len(target) > maxPath {
 				return w.fail(last, pending, ErrLoop)
 			}
@@ -152,11 +156,13 @@ func (w *walker) met(name string, e Entry) {
 
 // fail ends a walk at the component name; pending is what was still to be walked, last first.
 func (w *walker) fail(name string, pending []string, err error) found {
-	p := w.join(name)
+	var p strings.Builder
+	p.WriteString(w.join(name))
 	for i := len(pending) - 1; i >= 0; i-- {
-		p = path.Join(p, pending[i])
+		p.WriteByte('/')
+		p.WriteString(pending[i])
 	}
-	return found{at: w.at, open: w.open, path: p, err: err}
+	return found{at: w.at, open: w.open, path: path.Clean(p.String()), err: err}
 }
 
 func (w *walker) join(name string) string {
