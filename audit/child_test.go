@@ -49,7 +49,12 @@ func childCommand(t *testing.T, test, role, dir string, as *syscall.Credential) 
 	cmd := exec.Command(exe, "-test.run=^"+test+"$", "-test.count=1")
 	cmd.Env = append(os.Environ(), childRole+"="+role, childDir+"="+dir, "TMPDIR="+dir)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	t.Cleanup(func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill() // it has ended, unless the test failed
+		}
+	})
 	return cmd
 }
 
