@@ -122,6 +122,10 @@ type Options struct {
 	// cannot read has changed.
 	Recheck func(ctx context.Context, set []view.Entry) []string
 
+	// Clean takes secrets out of the short texts of a call (tool, directories, ids) before they are kept on its card; nil
+	// keeps them. The token is made of what the call really holds.
+	Clean func(string) string
+
 	// OnChange is told the number of pending cards after each change, one call at a time. It must not call the Gate.
 	OnChange func(pending int)
 

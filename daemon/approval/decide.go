@@ -79,6 +79,7 @@ func (g *Gate) card(e *entry) Card {
 // CancelWaiting cancels the cards of one thread of a session that a hook still waits for, because the agent stopped, and
 // returns how many. A card that nobody waits for stays: it is decided later, and used when the call is asked again.
 func (g *Gate) CancelWaiting(ctx context.Context, session, subagent string) (n int) {
+	session, subagent = clip(g.o.Clean(session), maxSession), clip(g.o.Clean(subagent), maxSession)
 	g.mu.Lock()
 	var ids []string
 	for id, e := range g.cards {

@@ -410,6 +410,32 @@ func TestBounds(t *testing.T) {
 				t.Errorf("text %q", tk.Text)
 			}
 		},
+		"a card keeps no secret of the call's short texts": func(t *testing.T, w *world) {
+			w.options = func(o *Options) {
+				o.Clean = func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted:password]") }
+			}
+			g := w.gate(t)
+			a, b := call("x"), call("x")
+			for _, f := range []*string{&a.Tool, &a.Cwd, &a.Project, &a.Agent, &a.Session, &a.Subagent, &a.ToolUseID} {
+				*f = "a hunter2 b"
+			}
+			b.Cwd = "a hunter3 b"
+			id := enter(t, g, a, Waiting, "").Card
+			if again := enter(t, g, b, Waiting, ""); again.Card == id {
+				t.Error("the token was made of the cleaned text")
+			}
+			for key, value := range w.state {
+				if strings.Contains(string(value), "hunter2") {
+					t.Errorf("%s holds it: %s", key, value)
+				}
+			}
+			out := waitFor(t.Context(), g, id)
+			synctest.Wait()
+			if n := g.CancelWaiting(t.Context(), a.Session, a.Subagent); n != 1 {
+				t.Errorf("%d cancelled", n)
+			}
+			<-out
+		},
 		"nothing of the token or the input is in the record's facts": func(t *testing.T, w *world) {
 			g := w.gate(t)
 			c := call("secret-word")

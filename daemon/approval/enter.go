@@ -68,7 +68,7 @@ func (g *Gate) request(ctx context.Context, c *Call, token string, at instant) (
 		return refuse("", CodeBusy, c.Rule, ""), nil
 	}
 	ends := at.in(g.o.DecideBy)
-	e := &entry{changed: make(chan struct{}), stored: stored{Token: token, Ends: ends, Card: newCard(id, c)}}
+	e := &entry{changed: make(chan struct{}), stored: stored{Token: token, Ends: ends, Card: g.newCard(id, c)}}
 	e.Requested, e.DecideBy = at.wall, ends.Wall
 	err := g.take(ctx, e, at, step{kind: record.ApprovalRequested, to: Pending, call: c.ID, ops: ops, apply: func() {
 		makeRoom()
@@ -164,11 +164,15 @@ func codeOf(s State) string {
 	return CodePending
 }
 
+// maxSession bounds session ids.
+const maxSession = 256
+
 // newCard copies what people see of a call, within bounds.
-func newCard(id string, c *Call) Card {
+func (g *Gate) newCard(id string, c *Call) Card {
+	clean := func(s string, max int) string { return clip(g.o.Clean(s), max) }
 	card := Card{
-		ID: id, Call: clip(c.ID, 128), Agent: clip(c.Agent, 64), Session: clip(c.Session, 256), Subagent: clip(c.Subagent, 256),
-		Tool: clip(c.Tool, 256), ToolUseID: clip(c.ToolUseID, 256), UID: c.UID, Cwd: clip(c.Cwd, 4096), Project: clip(c.Project, 4096),
+		ID: id, Call: clip(c.ID, 128), Agent: clean(c.Agent, 64), Session: clean(c.Session, maxSession), Subagent: clean(c.Subagent, maxSession),
+		Tool: clean(c.Tool, 256), ToolUseID: clean(c.ToolUseID, 256), UID: c.UID, Cwd: clean(c.Cwd, 4096), Project: clean(c.Project, 4096),
 		Input: shrink(c.Input, maxInput), Rule: clip(c.Rule, 128), Reason: clip(c.Reason, 2000),
 		Effects: clipAll(c.Effects, 64, 400), NotBound: clipAll(c.NotBound, 64, 400), Recent: clipAll(c.Recent, 20, 400),
 	}

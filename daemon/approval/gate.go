@@ -51,6 +51,9 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	if o.Recorder == nil || o.Now == nil || o.Boot == nil || o.Recheck == nil {
 		return nil, errors.New("approval gate: recorder, clocks and recheck are required")
 	}
+	if o.Clean == nil {
+		o.Clean = func(s string) string { return s }
+	}
 	setDefault(&o.Hold, defaultHold)
 	setDefault(&o.DecideBy, defaultDecideBy)
 	setDefault(&o.UseBy, defaultUseBy)
