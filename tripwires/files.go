@@ -252,5 +252,15 @@ func progTar(x *evaluation, c *command) {
 		}
 		return
 	}
+	// What is unpacked into a place that is not ours to write goes over what is there.
+	for _, w := range p.all("-C", "--directory") {
+		for _, l := range x.locateTarget(c, w) {
+			if l.place == string(paths.System) || l.place == string(paths.HomeRoot) && l.res.Credentials || l.place == string(paths.Tripline) {
+				f := l.finding(Overwrite)
+				f.Program, f.Via, f.cmd, f.privileged = c.name, c.Via, c.index, c.Privileged
+				x.add(f)
+			}
+		}
+	}
 	x.execute(c)
 }

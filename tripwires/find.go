@@ -110,8 +110,13 @@ func removerOf(argv []shell.Word) (removal, bool) {
 func progFind(x *evaluation, c *command) {
 	for i, w := range c.args {
 		if findActions[w.Text] {
+			plan := planFind(c.args, i)
 			if how, ok := removerOf(c.args[i+1:]); ok {
-				x.findRemove(c, planFind(c.args, i), how)
+				x.findRemove(c, plan, how)
+			} else if i+1 < len(c.args) && !notReaders[baseName(c.args[i+1].Text)] {
+				for _, w := range plan.starts {
+					x.readFile(c, w, true, false)
+				}
 			}
 			continue
 		}
@@ -124,6 +129,19 @@ func progFind(x *evaluation, c *command) {
 			}
 		}
 	}
+}
+
+// findUpstream returns the find that feeds a command through a pipe and xargs.
+func (x *evaluation) findUpstream(c *command) *command {
+	if c.Pipe == 0 || !slices.Contains(c.Via, "xargs") && !slices.Contains(c.Via, "parallel") {
+		return nil
+	}
+	for _, u := range x.cmds {
+		if u.Pipe == c.Pipe && u.Stage < c.Stage && (u.name == "find" || u.name == "gfind") {
+			return u
+		}
+	}
+	return nil
 }
 
 // findRemove records what find deletes. Without a test its starting points go; with one, what it finds in them.
@@ -144,8 +162,11 @@ func (x *evaluation) findRemove(c *command, p findPlan, how removal) {
 				f.Place, f.Forced, f.Recursive = string(paths.Project), false, true
 				f.Note = "files that match " + shorten(joinWords(p.tests), 80)
 				f.regenerable = l.regenerable
-				if regenerableKinds(p.tests) {
+				switch {
+				case regenerableKinds(p.tests, false):
 					f.Recursive, f.regenerable = false, true
+				case regenerableKinds(p.tests, true):
+					f.Forced, f.regenerable = how.forced, true
 				}
 				l.res.Holds = ""
 			} else if p.narrow && l.place == string(paths.Project) {
@@ -163,14 +184,14 @@ func (x *evaluation) isRoot(l *located) bool {
 	return x.root != "" && len(l.abs) > 0 && (l.abs[0] == x.root || slices.Contains(l.abs, x.root)) && !within(path.Join(x.root, ".git"), l.abs[0])
 }
 
-// regenerableKinds reports whether every name test is for files that tools make again.
-func regenerableKinds(tests []string) bool {
+// regenerableKinds reports whether every name test is for files, or with dirs also for directories, that tools make again.
+func regenerableKinds(tests []string, dirs bool) bool {
 	if len(tests) == 0 {
 		return false
 	}
 	for _, t := range tests {
 		base := baseName(t)
-		if paths.BuildDir(strings.Trim(base, "*")) && t == base {
+		if dirs && paths.BuildDir(base) {
 			continue
 		}
 		switch strings.TrimLeft(base, "*") {

@@ -49,6 +49,14 @@ func progInterpreter(x *evaluation, c *command) {
 	if len(texts) == 0 && file == "" && !module {
 		x.interpreterStdin(c, lang)
 	}
+	if base := baseName(file); base == "artisan" || base == "rails" || base == "rake" || base == "manage.py" && hasWord(c, "flush", "reset_db") {
+		if base == "manage.py" {
+			x.effect(c, DatabaseDestroy, "flush", "manage.py", "")
+		} else {
+			progFramework(x, c)
+			return
+		}
+	}
 	x.execute(c)
 }
 

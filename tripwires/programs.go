@@ -58,6 +58,7 @@ func programTable() map[string]program {
 	add(progRedis, "redis-cli", "valkey-cli")
 	add(progMongo, "mongo", "mongosh")
 	add(progPrisma, "prisma")
+	add(progFramework, "rails", "rake", "artisan", "mysqladmin", "mix")
 	for name := range infraVerbs {
 		t[name] = progInfra
 	}

@@ -88,7 +88,7 @@ var shells = wordSet("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", 
 func (x *evaluation) writeFile(c *command, w shell.Word, kind EffectKind, redir bool) {
 	if c.Remote {
 		host, ok := c.mounted(w)
-		if !ok || !slicesContainsMount(c, w) {
+		if !ok || !belowMount(c, w) {
 			return
 		}
 		w = host
@@ -103,8 +103,8 @@ func (x *evaluation) writeFile(c *command, w shell.Word, kind EffectKind, redir 
 	}
 }
 
-// slicesContainsMount reports whether the word lies below a mount; a write above one does not reach the host.
-func slicesContainsMount(c *command, w shell.Word) bool {
+// belowMount reports whether the word lies below a mount; a write above one does not reach the host.
+func belowMount(c *command, w shell.Word) bool {
 	for _, m := range c.Mounts {
 		if within(strings.TrimSuffix(m[1], "/"), w.Text) {
 			return true
@@ -168,7 +168,11 @@ func inGitHooks(l *located) bool {
 // readFile adds the reading of a file. content says whether what is in it is shown or passed on.
 func (x *evaluation) readFile(c *command, w shell.Word, content, redir bool) {
 	if c.Remote {
-		return
+		host, ok := c.mounted(w)
+		if !ok || !belowMount(c, w) {
+			return
+		}
+		w = host
 	}
 	if !w.Known && w.Hidden {
 		x.doubt("the name of what is read is hidden by an encoding")

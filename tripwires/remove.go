@@ -24,8 +24,8 @@ func (x *evaluation) remove(c *command, w shell.Word, how removal) {
 		x.removeRemote(c, w, how)
 		return
 	}
-	if !w.Known && foundByFind(c) {
-		return // find's own command says what these are
+	if !w.Known && (foundByFind(c) || x.findUpstream(c) != nil) {
+		return // what find looks for says what these are
 	}
 	for _, l := range x.locate(c, w) {
 		f := l.finding(Delete)
@@ -64,6 +64,12 @@ func (x *evaluation) takesWith(f finding, l *located) {
 
 // removeRest records a deletion whose targets come from data that is not known (xargs).
 func (x *evaluation) removeRest(c *command, how removal) {
+	if up := x.findUpstream(c); up != nil {
+		found := how
+		found.recursive = true
+		x.findRemove(c, planFind(up.args, len(up.args)), found)
+		return
+	}
 	if !c.ArgsFromStdin {
 		return
 	}

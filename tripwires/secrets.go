@@ -125,7 +125,7 @@ func credentialDir(p string) (dir, name string) {
 // judgeSecretOperands reports secrets among the words of a command that would show, copy or send what is in them. Any
 // program that is not known to leave the content alone counts.
 func (x *evaluation) judgeSecretOperands(c *command) {
-	if c.Remote {
+	if c.Remote && len(c.Mounts) == 0 {
 		return
 	}
 	content := !notReaders[c.name]

@@ -266,6 +266,23 @@ func progRedis(x *evaluation, c *command) {
 	x.execute(c)
 }
 
+// progFramework covers the database tasks of web frameworks and of mysqladmin.
+func progFramework(x *evaluation, c *command) {
+	for _, w := range c.args {
+		switch t := w.Text; t {
+		case "db:drop", "db:reset", "db:drop:all", "migrate:fresh", "migrate:reset", "db:wipe", "db:schema:load", "ecto.drop", "ecto.reset":
+			x.effect(c, DatabaseDestroy, "drop", t, "")
+			return
+		case "drop":
+			if c.name == "mysqladmin" {
+				x.effect(c, DatabaseDestroy, "drop", lastText(c.args), "")
+				return
+			}
+		}
+	}
+	x.execute(c)
+}
+
 var mongoLoss = regexp.MustCompile(`\.(dropDatabase|drop|remove|deleteMany)\s*\(\s*(\{\s*\})?\s*\)`)
 
 func progMongo(x *evaluation, c *command) {
