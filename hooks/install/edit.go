@@ -134,8 +134,8 @@ func (d *document) correct(p place, e *Entry) (from, to int, text string) {
 	if string(group.Pack()) == compact.group(e) {
 		return 0, 0, ""
 	}
-	b := boxOf(list)
-	return b.items[p.group].start, b.items[p.group].end, d.like(b, p.group).group(e)
+	it := boxOf(list).items[p.group]
+	return it.start, it.end, d.asIs(it).group(e)
 }
 
 // insert puts new items behind the last item of b.

@@ -23,11 +23,15 @@ const token = "00112233445566778899aabbccddeeff"
 // options are those of an install into dir/.claude, which exists.
 func options(t testing.TB) install.Options {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), ".claude")
+	home := t.TempDir()
+	if err := os.Chmod(home, 0o700); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	dir := filepath.Join(home, ".claude")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path, err := install.SettingsPath("", filepath.Dir(dir))
+	path, err := install.SettingsPath("", home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +90,7 @@ var files = []struct{ name, text string }{
 	{"one line with foreign hooks", `{"hooks":{"PreToolUse":[` + foreignHook + `],"Stop":[]},"model":"opus"}`},
 	{"one line with an empty list", `{"hooks":{"PreToolUse":[]}}`},
 	{"one line with an empty list with a blank", `{"hooks":{"PreToolUse":[ ],"Notification":[ ]}}`},
+	{"one line but for an empty list", "{\"hooks\":{\"PreToolUse\":[ ],\"Notification\":[\n]}}"},
 	{"two spaces", "{\n  \"model\": \"opus\"\n}\n"},
 	{"four spaces", "{\n    \"model\": \"opus\",\n    \"theme\": \"dark\"\n}\n"},
 	{"tabs", "{\n\t\"model\": \"opus\"\n}\n"},

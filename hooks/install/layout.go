@@ -74,9 +74,9 @@ func quote(s string) string {
 
 // style is the layout of the file as a whole: that of its first members, two spaces if it has none.
 func (d *document) style() layout {
-	l := layout{eol: "\n", unit: "  ", colon: ": ", comma: ", "}
-	if n := bytes.IndexByte(d.text, '\n'); n > 0 && d.text[n-1] == '\r' {
-		l.eol = "\r\n"
+	l := layout{eol: endOfLine(d.text), unit: "  ", colon: ": ", comma: ", "}
+	if l.eol == "" {
+		l.eol = "\n"
 	}
 	root := boxOf(&d.root)
 	if len(root.items) == 0 {
@@ -119,36 +119,41 @@ func (d *document) lineIndent(n int) string {
 // inside is the layout for a new item of b: like the last one that is there, else like the file.
 func (d *document) inside(b box) layout {
 	l := d.style()
+	l.indent = d.lineIndent(b.open) + l.unit
 	if len(b.items) == 0 {
-		l.indent = d.lineIndent(b.open) + l.unit
 		return l
 	}
-	return d.like(b, len(b.items)-1)
+	last := b.items[len(b.items)-1]
+	lead := d.text[last.before:last.start]
+	switch {
+	case bytes.ContainsRune(lead, '\n'):
+		l.eol = endOfLine(lead)
+		l.indent = d.lineIndent(last.start)
+	case !lineComment(bytes.TrimRight(d.text[last.end:b.shut], " \t\r\n")):
+		l.eol = ""
+	case l.eol == "": // behind a line comment starts a line of its own, whatever the others do
+		l.eol = "\n"
+	}
+	return l
 }
 
-// like is the layout of item i of b.
-func (d *document) like(b box, i int) layout {
+// asIs is the layout that an item has.
+func (d *document) asIs(it item) layout {
 	l := d.style()
-	it := b.items[i]
-	lead := d.text[it.before:it.start]
-	switch {
-	case bytes.Contains(lead, []byte("\r\n")):
-		l.eol = "\r\n"
-	case bytes.ContainsRune(lead, '\n'):
-		l.eol = "\n"
-	case i == len(b.items)-1 && lineComment(bytes.TrimRight(d.text[it.end:b.shut], " \t\r\n")):
-		// An item behind a line comment starts a line of its own, whatever the others do.
-		if l.eol == "" {
-			l.eol = "\n"
-		}
-		l.indent = d.lineIndent(b.open) + l.unit
-		return l
-	default:
-		l.eol = ""
-		return l
-	}
 	l.indent = d.lineIndent(it.start)
+	l.eol = endOfLine(d.text[it.start:it.end])
 	return l
+}
+
+// endOfLine is the first end of line in b, "" if there is none.
+func endOfLine(b []byte) string {
+	switch n := bytes.IndexByte(b, '\n'); {
+	case n < 0:
+		return ""
+	case n > 0 && b[n-1] == '\r':
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // box is an object or a list by its offsets.
