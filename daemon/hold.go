@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
@@ -156,10 +157,10 @@ func (d *Daemon) watchHook(ctx context.Context, cancel context.CancelFunc, x *ex
 func (d *Daemon) approvalCall(x *exchange, dec tripwires.Decision) approval.Call {
 	ev := x.ev
 	c := approval.Call{
-		Tool:      ev.Tool,
+		Tool:      d.name(ev.Tool),
 		Canonical: x.canonical,
-		Cwd:       ev.Cwd,
-		Project:   dec.Project,
+		Cwd:       d.path(ev.Cwd),
+		Project:   d.path(dec.Project),
 		Agent:     ev.Agent,
 		RuleHash:  dec.RuleHash,
 		ReadSet:   dec.ReadSet,
@@ -175,6 +176,10 @@ func (d *Daemon) approvalCall(x *exchange, dec tripwires.Decision) approval.Call
 	}
 	if x.peer != nil {
 		c.UID = x.peer.UID
+	}
+	// The card is stored, so it holds redacted text; the token must still tell apart what redaction made equal.
+	if c.Tool != ev.Tool || c.Cwd != ev.Cwd || c.Project != dec.Project {
+		c.Canonical = slices.Concat(c.Canonical, []byte{0}, []byte(ev.Tool), []byte{0}, []byte(ev.Cwd), []byte{0}, []byte(dec.Project))
 	}
 	for _, e := range dec.Effects {
 		c.Effects = append(c.Effects, d.red.String(effectWords(e)))

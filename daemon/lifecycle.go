@@ -160,7 +160,7 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 		return m
 	}
 	d.alarms = newAlarms(state(alarmPrefix))
-	d.settings = newSettingsBook(state(settingsPrefix), d.pool.Reader(ctx))
+	d.settings = newSettingsBook(state(settingsPrefix), d.pool.Reader(ctx), d.path)
 	d.spool = newSpoolReader(d, state(spoolPrefix))
 	if err != nil {
 		return err

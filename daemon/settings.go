@@ -36,6 +36,8 @@ const (
 // bytes are in memory only; their hash is in the log's state, so that they can be taken up again after a restart if they
 // are still there. Safe for concurrent use.
 type settingsBook struct {
+	clean func(string) string // redacts a path; one that is not clean is not stored
+
 	mu        sync.Mutex
 	files     map[string]*settingsFile
 	announced []announcement
@@ -67,8 +69,8 @@ type settingsChange struct {
 }
 
 // newSettingsBook takes up the files that the log's state knows and that are still as they were.
-func newSettingsBook(state map[string][]byte, r view.Reader) *settingsBook {
-	b := &settingsBook{files: make(map[string]*settingsFile)}
+func newSettingsBook(state map[string][]byte, r view.Reader, clean func(string) string) *settingsBook {
+	b := &settingsBook{clean: clean, files: make(map[string]*settingsFile)}
 	for _, v := range state {
 		var f settingsFile
 		if json.Unmarshal(v, &f) != nil || f.Path == "" || len(b.files) >= maxSettingsFiles {
@@ -166,7 +168,7 @@ func (b *settingsBook) plan(c *settingsChange) (key string, value []byte, apply 
 			next.Blocked = "unreadable"
 		}
 	}
-	key, value = next.stored()
+	key, value = b.stored(&next)
 	return key, value, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -190,7 +192,7 @@ func (b *settingsBook) adopt(path string, data []byte, hash string) (key string,
 	}
 	changed = f.Hash != "" && f.Hash != hash
 	f.Hash, f.base, f.hasBase = hash, data, true
-	key, value = f.stored()
+	key, value = b.stored(f)
 	return key, value, changed
 }
 
@@ -204,7 +206,11 @@ func (b *settingsBook) file(path string) *settingsFile {
 	return f
 }
 
-func (f *settingsFile) stored() (key string, value []byte) {
+// stored is a file's state; "" if its path must not be at rest. Such a file is forgotten at a restart, which blocks.
+func (b *settingsBook) stored(f *settingsFile) (key string, value []byte) {
+	if b.clean(f.Path) != f.Path {
+		return "", nil
+	}
 	v, err := json.Marshal(f)
 	if err != nil { // strings only: cannot happen
 		return "", nil

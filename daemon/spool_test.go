@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/hooks/spool"
+	"github.com/tripline-sh/tripline/hooks/wire"
+)
+
+// spooled leaves an event in the spool, as a hook without a daemon does.
+func (b *bench) spooled(event string, payload []byte, m spool.Meta) {
+	b.t.Helper()
+	if err := os.MkdirAll(b.places.SpoolDir, 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	m.Read = uint64(len(payload))
+	now := time.Now().UnixNano()
+	h := wire.Header{Agent: "claude", Event: event, Deadline: now, Started: now, Sent: now}
+	if err := spool.Write(b.places.SpoolDir, m, h, payload); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestSpoolIsIngestedAtStart(t *testing.T) {
+	t.Parallel()
+	b := place(t)
+	b.spooled("PreToolUse", b.bash("ls", "1"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.spooled("PostToolUse", b.post("ls", "1"), spool.Meta{Answer: spool.Silent, Fault: spool.Absent})
+	b.spooled("PreToolUse", b.bash("ls", "2"), spool.Meta{Answer: spool.Denied, Fault: spool.Timeout, Flags: spool.FlagSent})
+	b.spooled("PreToolUse", []byte("garbage"), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
+	b.start()
+	left, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left in the spool: %v, %v", left, err)
+	}
+	req := b.kinds(record.CallRequested)
+	if len(req) != 3 {
+		t.Fatalf("records %s", b.list())
+	}
+	for _, r := range req {
+		if !r.Late || r.Source != "spool" || r.Peer != nil || r.Detail["fault"] == "" {
+			t.Errorf("record %+v", r)
+		}
+	}
+	if req[0].Decision.Answer != "pass" || req[0].Decision.Failure != "daemon.unreachable" || req[0].Outcome != "" {
+		t.Errorf("a call that passed: %+v", req[0].Decision)
+	}
+	if req[1].Decision.Answer != "deny" || req[1].Decision.Rule != "daemon.timeout" || req[1].Detail["sent"] != "1" {
+		t.Errorf("a call that was denied: %+v", req[1].Decision)
+	}
+	if fin := b.one(record.CallFinished); fin.Call != req[0].ID || !fin.Late {
+		t.Errorf("end %+v", fin)
+	}
+	if n := len(b.kinds(record.TamperToken)); n != 0 {
+		t.Errorf("%d alarms about tokens of spooled events", n)
+	}
+}
+
+func TestIngestionIsIdempotent(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	b.spooled("PreToolUse", b.bash("ls", "1"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	names, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.d.spool.ingest(t.Context())
+	b.one(record.CallRequested)
+	// As if the daemon had died between the record and the removal, twice.
+	for range 2 {
+		if err := os.WriteFile(names[0], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.stop()
+		b.start()
+	}
+	b.one(record.CallRequested)
+	// Names do not pile up in the state: the next entry takes the old ones off.
+	b.spooled("PreToolUse", b.bash("ls", "2"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.d.spool.ingest(t.Context())
+	if st, err := b.d.log.State(spoolPrefix); err != nil || len(st) != 1 {
+		t.Errorf("state %v, %v", st, err)
+	}
+}
+
+func TestDroppedAndForeignThingsInTheSpoolAreDeclared(t *testing.T) {
+	t.Parallel()
+	b := place(t)
+	write(t, filepath.Join(b.places.SpoolDir, spool.DroppedName), "xxx")
+	write(t, filepath.Join(b.places.SpoolDir, "not-an-entry"), "x")
+	if err := os.Symlink("/etc/passwd", filepath.Join(b.places.SpoolDir, "1700000000000000000-1-1-10.evt")); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.eventually("both are declared", func() bool {
+		dropped, bad := "", ""
+		for _, g := range b.kinds(record.Gap) {
+			dropped += g.Detail["lost_spool_full"]
+			bad += g.Detail["lost_spool_bad"]
+		}
+		return dropped == "3" && bad != ""
+	})
+}
+
+func TestBatchLooksIntoTheSpoolBeforeItAlarms(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	b.spooled("PreToolUse", b.bash("ls", "1"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.spooled("PostToolUse", b.post("ls", "1"), spool.Meta{Answer: spool.Silent, Fault: spool.Absent})
+	b.batch(batchCall("ls", "1", "ok"))
+	if n := len(b.kinds(record.TamperUnrecorded)); n != 0 {
+		t.Errorf("%d false alarms", n)
+	}
+}
