@@ -3,61 +3,91 @@
 package daemon
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
-// maxAlarms bounds the alarms that are kept; every one of them is also a record.
-const maxAlarms = 64
+const (
+	alarmPrefix = "alarm/" // where alarms live in the log's state
+	maxAlarms   = 64       // kept at a time; every one of them is also a record
+	alarmLife   = 24 * time.Hour
+)
 
-// alarmPrefix is where alarms live in the log's state.
-const alarmPrefix = "alarm/"
+// alarm is a condition that needs a person.
+type alarm struct {
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+	// Stays is set if the condition itself ends, and the alarm with it. Other alarms tell of something that happened;
+	// they end after alarmLife and stay on record.
+	Stays bool `json:"stays,omitempty"`
+}
 
-// alarms are the conditions that need a person and that stay until they are gone. They outlive restarts in the log's
-// state, each set in the transaction of the record that explains it. Safe for concurrent use.
+// alarms are those that stand. They outlive restarts in the log's state, each set in the transaction of the record that
+// explains it. Safe for concurrent use.
 type alarms struct {
-	mu   sync.Mutex
-	text map[string]string // key without prefix -> what is wrong
+	mu    sync.Mutex
+	known map[string]alarm // by key without prefix
 }
 
 // newAlarms takes the alarms that the log's state holds.
 func newAlarms(state map[string][]byte) *alarms {
-	a := &alarms{text: make(map[string]string)}
+	a := &alarms{known: make(map[string]alarm)}
 	for k, v := range state {
-		a.set(strings.TrimPrefix(k, alarmPrefix), string(v))
+		var al alarm
+		if json.Unmarshal(v, &al) == nil && len(a.known) < maxAlarms {
+			a.known[strings.TrimPrefix(k, alarmPrefix)] = al
+		}
 	}
 	return a
 }
 
-// set raises an alarm and reports whether there was room for it.
-func (a *alarms) set(key, text string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, ok := a.text[key]; !ok && len(a.text) >= maxAlarms {
-		return false
+// set raises an alarm and returns its state; nil if there is no room for it.
+func (a *alarms) set(key string, al alarm) []byte {
+	v, err := json.Marshal(al)
+	if err != nil { // a string and a time: cannot happen
+		return nil
 	}
-	a.text[key] = text
-	return true
-}
-
-// clear ends an alarm and reports whether it was raised.
-func (a *alarms) clear(key string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, ok := a.text[key]
-	delete(a.text, key)
-	return ok
+	if _, ok := a.known[key]; !ok && len(a.known) >= maxAlarms {
+		return nil
+	}
+	a.known[key] = al
+	return v
 }
 
-// list returns the texts in the order of their keys.
+// clear ends an alarm.
+func (a *alarms) clear(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.known, key)
+}
+
+// over returns the keys of those that ended by time.
+func (a *alarms) over(now time.Time) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for k, al := range a.known {
+		if !al.Stays && now.Sub(al.At) > alarmLife {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// list returns the texts of those that stand, in the order of their keys.
 func (a *alarms) list() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]string, 0, len(a.text))
-	for _, k := range slices.Sorted(maps.Keys(a.text)) {
-		out = append(out, a.text[k])
+	out := make([]string, 0, len(a.known))
+	for _, k := range slices.Sorted(maps.Keys(a.known)) {
+		out = append(out, a.known[k].Text)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/internal/proc"
 	"github.com/tripline-sh/tripline/hooks/event"
@@ -77,5 +78,6 @@ func (d *Daemon) warnToken(x *exchange) {
 	}
 	r := d.baseRecord(x)
 	r.Kind = record.TamperToken
-	d.alarmRecord(x, r, "")
+	d.tell(&r)
+	d.appendLater(d.workCtx, &audit.Entry{Record: r})
 }

@@ -249,27 +249,30 @@ func (d *Daemon) appendLater(ctx context.Context, e *audit.Entry) (audit.Receipt
 	return r, true
 }
 
-// alarmRecord appends a record of the tamper family and counts it. With a key it also raises an alarm that stays until
-// it is cleared, in the same transaction.
-func (d *Daemon) alarmRecord(x *exchange, r record.Record, key string, bodies ...audit.RawBody) {
-	e := &audit.Entry{Record: r, Bodies: bodies}
-	if key != "" {
-		d.raise(e, key)
-	}
-	ctx := d.workCtx
+// tell counts an alarm and writes it into the daemon's own log.
+func (d *Daemon) tell(r *record.Record) {
 	d.m.Alarm(string(r.Kind))
-	d.logger.Warn().Str("kind", string(r.Kind)).Str("agent", r.Agent).Msg("alarm")
-	d.appendLater(ctx, e)
+	ev := d.logger.Warn().Str("kind", string(r.Kind))
+	if d.adapters[r.Agent] != nil { // any other name is the caller's own text
+		ev = ev.Str("agent", r.Agent)
+	}
+	ev.Msg("alarm")
 }
 
-// raise adds an alarm to an entry. Its text names the kind, the place and the time, and never content.
-func (d *Daemon) raise(e *audit.Entry, key string) {
+// raise adds an alarm to an entry. Its text names the kind, the place and the time, and never content. Room is made by
+// taking alarms off whose time is over.
+func (d *Daemon) raise(e *audit.Entry, key string, stays bool) {
+	now := d.now()
+	for _, k := range d.alarms.over(now) {
+		d.alarms.clear(k)
+		e.State = append(e.State, audit.StateOp{Key: alarmPrefix + k})
+	}
 	text := string(e.Record.Kind)
 	if p := e.Record.Detail["path"]; p != "" {
 		text += " " + p
 	}
-	text += " (since " + d.now().UTC().Format("2006-01-02T15:04:05Z") + ")"
-	if d.alarms.set(key, text) {
-		e.State = append(e.State, audit.StateOp{Key: alarmPrefix + key, Value: []byte(text)})
+	text += " (" + now.UTC().Format("2006-01-02T15:04:05Z") + ")"
+	if v := d.alarms.set(key, alarm{Text: text, At: now, Stays: stays}); v != nil {
+		e.State = append(e.State, audit.StateOp{Key: alarmPrefix + key, Value: v})
 	}
 }

@@ -98,6 +98,7 @@ func (d *Daemon) await(ctx context.Context, x *exchange, card string) approval.O
 	until := earliest(started.Add(x.p.cfg.Hold), x.req.deadline.Add(-holdMargin))
 	hctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
+	defer context.AfterFunc(d.stopCtx, cancel)()
 	switch {
 	case x.req.conn == nil || len(x.req.payload) > d.limits.holdSize || d.stopping():
 		cancel() // nobody waits: the call is told its card at once
@@ -142,7 +143,7 @@ func (d *Daemon) watchHook(ctx context.Context, cancel context.CancelFunc, x *ex
 	}
 	// The hook sends nothing after its frame, so a read ends when it is gone, or at its deadline.
 	var b [1]byte
-	for ctx.Err() == nil && !d.stopping() {
+	for ctx.Err() == nil {
 		_ = x.req.conn.SetReadDeadline(time.Now().Add(lifeCheck))
 		if _, err := x.req.conn.Read(b[:]); err == nil || !isTimeout(err) {
 			return

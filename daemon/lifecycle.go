@@ -92,7 +92,7 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 	if err := d.recordStart(ctx); err != nil {
 		return err
 	}
-	d.spool.ingest(ctx)
+	d.background("spool", d.spool.run)
 	d.background("keeper", d.keep)
 	if fw, err := fsnotify.NewWatcher(); err != nil {
 		d.logger.Warn().Err(err).Msg("rules cannot be watched; they are read at start and by `auditctl rules reload`")
@@ -321,12 +321,10 @@ func (d *Daemon) unwind(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// keep does what must happen every now and then.
+// keep does what must happen every second.
 func (d *Daemon) keep(ctx context.Context) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	minute := time.NewTicker(time.Minute)
-	defer minute.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -334,8 +332,6 @@ func (d *Daemon) keep(ctx context.Context) {
 		case <-second.C:
 			_, _ = d.gate.Tick(ctx) // an error leaves the cards as they are, for the next second
 			d.declareGaps(ctx)
-		case <-minute.C:
-			d.spool.ingest(ctx)
 		}
 	}
 }

@@ -28,8 +28,7 @@ func (d *Daemon) observe(ctx context.Context, x *exchange) wire.Reply {
 	}
 	for _, m := range more {
 		if strings.HasPrefix(string(m.Record.Kind), "tamper.") {
-			d.m.Alarm(string(m.Record.Kind))
-			d.logger.Warn().Str("kind", string(m.Record.Kind)).Str("agent", m.Record.Agent).Msg("alarm")
+			d.tell(&m.Record)
 		}
 		d.appendLater(ctx, m)
 	}
@@ -139,7 +138,7 @@ func (d *Daemon) compare(ctx context.Context, x *exchange, r record.Record, o *o
 	}
 	if o.answer == event.Deny {
 		alarm(record.TamperDeniedRan, nil)
-		d.raise(more[len(more)-1], "denied-ran/"+o.call)
+		d.raise(more[len(more)-1], "denied-ran/"+o.call, false)
 	}
 	if len(o.readSet) > 0 {
 		if changed := view.Recheck(o.readSet, d.pool.Reader(ctx)); len(changed) > 0 {
@@ -205,7 +204,7 @@ func (d *Daemon) batch(ctx context.Context, x *exchange) (e *audit.Entry, more [
 		d.addJSON(m, "input", b.Input)
 		d.addJSON(m, "response", b.Response)
 		if t.Kind == record.TamperUnrecorded {
-			d.raise(m, "unrecorded/"+r.Session)
+			d.raise(m, "unrecorded/"+r.Session, false)
 		}
 		more = append(more, m)
 	}

@@ -195,7 +195,7 @@ func (d *Daemon) settle(x *exchange, e *audit.Entry) {
 		f()
 	}
 	if x.kind == event.KindConfigChange {
-		d.settleSettings(x)
+		d.settleSettings(x, &e.Record)
 		return
 	}
 	r := &e.Record

@@ -63,6 +63,9 @@ func (w *rulesWatch) begin(ctx context.Context) error {
 		next, diff = &policy{cfg: merged, set: rules}, f
 	}
 	w.err, w.loosening = diskErr, diff.loosened
+	if diskErr != nil {
+		d.logger.Warn().Msg("rules or configuration on disk cannot be used; the last good ones stay in force")
+	}
 	return w.enforce(ctx, next, "start", diff)
 }
 
@@ -212,7 +215,7 @@ func (w *rulesWatch) follow(fw *fsnotify.Watcher) {
 	}
 }
 
-// privateConfig makes the places that only this user may enter.
+// privateDirs makes the places that only this user may enter.
 func privateDirs(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := sock.PrivateDir(dir); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tripline-sh/tripline/daemon/internal/sock"
@@ -25,6 +26,7 @@ type hookServer struct {
 	budget  *budget
 	wg      sync.WaitGroup // every connection's goroutine; close waits for it
 
+	open  atomic.Int64 // connections, for the gauge
 	mu    sync.Mutex
 	conns map[*net.UnixConn]struct{} // open ones that have not sent a whole frame yet; closed when the daemon stops
 }
@@ -73,6 +75,8 @@ func (s *hookServer) serve(ctx context.Context) {
 func (s *hookServer) connection(ctx context.Context, c *net.UnixConn) {
 	defer c.Close()
 	defer s.track(c, false)
+	s.opened(1)
+	defer s.opened(-1)
 	patience := time.NewTimer(s.d.limits.patience)
 	defer patience.Stop()
 	select {
@@ -125,7 +129,11 @@ func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
 	default:
 		n := int64(h.PayloadLen)
 		if err = s.budget.take(fctx, n); err != nil {
-			s.fail(req, failBusy)
+			f := failBusy
+			if d.stopping() {
+				f = failStopping
+			}
+			s.fail(req, f)
 			return
 		}
 		defer s.budget.give(n)
@@ -190,6 +198,9 @@ func (s *hookServer) track(c *net.UnixConn, on bool) {
 		delete(s.conns, c)
 	}
 }
+
+// opened keeps the gauge of open connections.
+func (s *hookServer) opened(n int64) { s.d.m.Connections(int(s.open.Add(n))) }
 
 // close stops accepting, drops connections without a whole frame and waits for the others' replies, or for ctx.
 func (s *hookServer) close(ctx context.Context) error {

@@ -34,21 +34,23 @@ func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
 	}
 	x.durable = append(x.durable, apply)
 	alarm := "settings/" + pathKey(c.path)
-	if c.kind == record.ConfigSettings {
+	switch c.kind {
+	case record.ConfigSettings:
 		e.State = append(e.State, audit.StateOp{Key: alarmPrefix + alarm})
 		x.durable = append(x.durable, func() { d.alarms.clear(alarm) })
-	} else {
-		d.raise(e, alarm)
+	case record.TamperPolicy: // nothing can undo it, so it only tells
+		d.raise(e, "policy/"+pathKey(c.path), false)
+	default:
+		d.raise(e, alarm, true)
 	}
 	d.addAnalysis(e, x)
 	return e
 }
 
 // settleSettings counts the alarm of a change that was refused or could not be.
-func (d *Daemon) settleSettings(x *exchange) {
-	if x.settings != nil && x.settings.kind != record.ConfigSettings {
-		d.m.Alarm(string(x.settings.kind))
-		d.logger.Warn().Str("kind", string(x.settings.kind)).Str("agent", x.sess.agent).Msg("alarm")
+func (d *Daemon) settleSettings(x *exchange, r *record.Record) {
+	if x.settings != nil && r.Kind != record.ConfigSettings {
+		d.tell(r)
 	}
 }
 

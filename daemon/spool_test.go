@@ -35,10 +35,10 @@ func TestSpoolIsIngestedAtStart(t *testing.T) {
 	b.spooled("PreToolUse", b.bash("ls", "2"), spool.Meta{Answer: spool.Denied, Fault: spool.Timeout, Flags: spool.FlagSent})
 	b.spooled("PreToolUse", []byte("garbage"), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
 	b.start()
-	left, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left in the spool: %v, %v", left, err)
-	}
+	b.eventually("the spool is empty", func() bool {
+		left, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
+		return err == nil && len(left) == 0
+	})
 	req := b.kinds(record.CallRequested)
 	if len(req) != 3 {
 		t.Fatalf("records %s", b.list())
@@ -83,6 +83,10 @@ func TestIngestionIsIdempotent(t *testing.T) {
 		}
 		b.stop()
 		b.start()
+		b.eventually("the spool is empty", func() bool {
+			_, err := os.Stat(names[0])
+			return err != nil
+		})
 	}
 	b.one(record.CallRequested)
 	// Names do not pile up in the state: the next entry takes the old ones off.

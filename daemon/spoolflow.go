@@ -39,6 +39,20 @@ func newSpoolReader(d *Daemon, state map[string][]byte) *spoolReader {
 	return s
 }
 
+// run ingests now and every minute.
+func (s *spoolReader) run(ctx context.Context) {
+	minute := time.NewTicker(time.Minute)
+	defer minute.Stop()
+	for {
+		s.ingest(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-minute.C:
+		}
+	}
+}
+
 // ingest records what is in the spool now. It stops at the first record that cannot be written; the rest waits.
 func (s *spoolReader) ingest(ctx context.Context) {
 	s.mu.Lock()
