@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/../.."
 go run ./contrib/bench -n "${TRIPLINE_BENCH_ROUNDS:-500}"
-go test -run '^$' -bench . -benchtime "${TRIPLINE_BENCHTIME:-200ms}" $(go list ./... | grep -v /contrib/)
+go list ./... | grep -v /contrib/ | xargs go test -run '^$' -bench . -benchtime "${TRIPLINE_BENCHTIME:-200ms}"
 go test -run '^$' -bench . -benchtime 1x -timeout 30m ./contrib/e2e

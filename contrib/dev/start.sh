@@ -7,8 +7,8 @@ log=$("$bin/auditctl" paths state)/triplined.log
 mkdir -p "$(dirname "$log")"
 chmod 0700 "$(dirname "$log")"
 (umask 077 && : >>"$log")
-detach=nohup
-command -v setsid >/dev/null 2>&1 && detach=setsid
+detach='nohup'
+command -v setsid >/dev/null 2>&1 && detach='setsid'
 begin=$(wc -l <"$log")
 $detach "$bin/triplined" </dev/null >>"$log" 2>&1 &
 pid=$!
@@ -22,5 +22,8 @@ until "$bin/auditctl" approvals list -o json >/dev/null 2>&1; do
 	fi
 	sleep 0.1
 done
-tail -n +"$((begin + 1))" "$log" | grep -i 'verifier key' || true
+if tail -n +"$((begin + 1))" "$log" | grep -q genesis_key; then
+	echo "a new log was begun; keep its key outside this machine, \`auditctl verify --key\` checks against it:"
+	echo "  $(cat "$("$bin/auditctl" paths keys)/log.pub")"
+fi
 echo "triplined runs (pid $(cat "$("$bin/auditctl" paths lock)")), its log is $log"

@@ -157,8 +157,9 @@ func (w *callWriter) finish(limit int) error {
 			calls = calls[len(calls)-limit:]
 		}
 		t := &table{header: []string{"TIME", "ID", "SESSION", "TOOL", "VERDICT", "OUTCOME", "RULE", "INPUT"}}
+		n := idLength(calls)
 		for _, c := range calls {
-			t.add(w.a.clock(c.Time), short(c.ID), short(c.Session), c.Tool, verdictWord(c), c.Outcome, dash(c.Rule), summary(c.Tool, c.Input))
+			t.add(w.a.clock(c.Time), c.ID[:min(n, len(c.ID))], short(c.Session), c.Tool, verdictWord(c), c.Outcome, dash(c.Rule), summary(c.Tool, c.Input))
 		}
 		t.color = w.a.verdictColor(4)
 		return t.print(w.a.Out, w.a.Width)
@@ -210,7 +211,22 @@ func dash(s string) string {
 	return s
 }
 
-// short cuts an id for a table; every command takes a unique prefix.
+// idLength is how much of the calls' ids must be shown so that each can be named by it. Ids begin with their time, so that calls
+// of one moment share much of theirs.
+func idLength(calls []record.Call) int {
+	for n := 12; n < 26; n++ {
+		seen := make(map[string]bool, len(calls))
+		for _, c := range calls {
+			seen[c.ID[:min(n, len(c.ID))]] = true
+		}
+		if len(seen) == len(calls) {
+			return n
+		}
+	}
+	return 26
+}
+
+// short cuts a session's id for a table.
 func short(id string) string {
 	if r := []rune(show.Line(id, 200)); len(r) > 8 {
 		return string(r[:8])
