@@ -58,7 +58,7 @@ func parseRules(layer Layer, file string, data []byte) ([]*rule, []*tune, error)
 				if err != nil {
 					return nil, nil, err
 				}
-				r.file, r.line = file, n.line
+				r.file, r.line, r.col = file, n.line, n.col
 				rules = append(rules, r)
 			}
 		case "tune":
@@ -73,7 +73,7 @@ func parseRules(layer Layer, file string, data []byte) ([]*rule, []*tune, error)
 				if err != nil {
 					return nil, nil, err
 				}
-				t.file, t.line = file, n.line
+				t.file, t.line, t.col = file, n.line, n.col
 				tunes = append(tunes, t)
 			}
 		default:

@@ -33,6 +33,7 @@ type rule struct {
 	layer   Layer
 	file    string
 	line    int
+	col     int
 	verdict event.Decision
 	floor   bool // built-in only: holds in every mode and profile and cannot be tuned
 
@@ -67,6 +68,7 @@ type tune struct {
 	layer Layer
 	file  string
 	line  int
+	col   int
 	hash  string
 }
 

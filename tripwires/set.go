@@ -106,6 +106,9 @@ func loadGeneration(base *Set, files []File) (*Set, error) {
 		return nil, &RuleError{File: files[0].Path, Line: 1, Col: 1, Msg: fmt.Sprintf("more than %d rules files", maxRulesFiles)}
 	}
 	for _, f := range files {
+		if f.Path == emptyGeneration && f.Layer == "" && len(f.Data) == 0 {
+			continue
+		}
 		if f.Layer != LayerSystem && f.Layer != LayerUser && f.Layer != LayerProject {
 			return nil, &RuleError{File: f.Path, Line: 1, Col: 1, Msg: fmt.Sprintf("unknown layer %q", f.Layer)}
 		}
@@ -119,9 +122,9 @@ func loadGeneration(base *Set, files []File) (*Set, error) {
 		r := s.find(t.rule)
 		switch {
 		case r == nil || r.layer != LayerBuiltin:
-			return nil, &RuleError{File: t.file, Line: t.line, Col: 1, Msg: fmt.Sprintf("tune: there is no built-in rule %q", t.rule)}
+			return nil, &RuleError{File: t.file, Line: t.line, Col: t.col, Msg: fmt.Sprintf("tune: there is no built-in rule %q", t.rule)}
 		case r.floor:
-			return nil, &RuleError{File: t.file, Line: t.line, Col: 1, Msg: fmt.Sprintf("tune: rule %q is on the floor and cannot be tuned", t.rule)}
+			return nil, &RuleError{File: t.file, Line: t.line, Col: t.col, Msg: fmt.Sprintf("tune: rule %q is on the floor and cannot be tuned", t.rule)}
 		}
 	}
 	s.seal()
@@ -144,7 +147,7 @@ func (s *Set) add(f File) error {
 			if old.layer == LayerBuiltin && f.Layer != LayerBuiltin {
 				msg = fmt.Sprintf("%q is a built-in rule and cannot be redefined; use tune", r.id)
 			}
-			return &RuleError{File: f.Path, Line: r.line, Col: 1, Msg: msg}
+			return &RuleError{File: f.Path, Line: r.line, Col: r.col, Msg: msg}
 		}
 		if f.Layer == LayerProject {
 			r.scope.projects = []string{filepath.Dir(filepath.Dir(f.Path))}

@@ -13,6 +13,9 @@ import (
 // right, but only the oldest and the newest edits would survive a restart.
 const maxGenerations = 16
 
+// emptyGeneration is the path of the entry that stands for "no files".
+const emptyGeneration = "none"
+
 // Tighten merges a new set into the one in force so that nothing becomes weaker: merged holds everything that old refuses or
 // asks, and what next adds to it. tightened lists what was taken over at once, loosened what waits for a person's reload,
 // each as one line for the config.* record. When both are empty the sets say the same.
@@ -94,6 +97,9 @@ func laterGeneration(old, next []File) []File {
 	if top >= maxGenerations {
 		out = slices.DeleteFunc(out, func(f File) bool { return f.Generation == top })
 		top--
+	}
+	if len(next) == 0 { // no rules at all is a generation too: it takes allow rules away
+		next = []File{{Path: emptyGeneration}}
 	}
 	for _, f := range next {
 		f.Generation = top + 1

@@ -224,6 +224,9 @@ func convert(n ast.Node, depth int) (*node, error) {
 	default:
 		return nil, out.err("unexpected YAML")
 	}
+	if len(out.keys) > 0 { // the parser's own place of a mapping is its first colon
+		out.line, out.col = out.keys[0].line, out.keys[0].col
+	}
 	return out, nil
 }
 
