@@ -19,6 +19,9 @@ func (p *pass) assigned(i int) (found, bool) {
 		return p.header(i + 1)
 	}
 	kind := secretName(name)
+	if kind == "" && c == '=' && p.signature(i, name) {
+		kind = "signature"
+	}
 	if kind == "" {
 		return found{}, false
 	}
@@ -55,6 +58,15 @@ func (p *pass) assigned(i int) (found, bool) {
 		return found{}, false
 	}
 	return p.value(v, kind, loose)
+}
+
+// signature reports whether name, which ends before i, is the parameter of a URL that lets whoever has it act.
+func (p *pass) signature(i int, name []byte) bool {
+	from := i - len(name)
+	if from < 1 || p.src[from-1] != '?' && p.src[from-1] != '&' {
+		return false
+	}
+	return bytes.EqualFold(name, []byte("sig")) || len(name) >= 9 && bytes.EqualFold(name[len(name)-9:], []byte("signature"))
 }
 
 // path reports whether the name that ends before the separator at i is the last part of a path.

@@ -12,7 +12,7 @@ var (
 	strongWords = []string{
 		"password", "passwd", "passphrase", "passcode", "passwort", "secret", "token", "apikey", "accesskey", "secretkey",
 		"privatekey", "accountkey", "authkey", "signingkey", "encryptionkey", "masterkey", "sharedkey", "storagekey",
-		"servicekey", "licensekey", "deploykey", "credential", "credentials", "secrets", "passwords",
+		"servicekey", "licensekey", "deploykey", "storepass", "keypass", "credential", "credentials", "secrets", "passwords",
 	}
 	weakWords  = []string{"pass", "pwd", "pw", "psk", "otp", "jwt", "pat", "cookie", "bearer", "_auth"}
 	afterWords = []string{"value", "string", "base64", "b64", "plain", "prod", "production", "dev", "staging", "test", "live", "old", "new", "current"}
@@ -86,7 +86,7 @@ func kindOf(flat string, starts *[maxName + 1]bool) string {
 
 func kindName(word string) string {
 	switch {
-	case strings.HasPrefix(word, "pass"), word == "pwd", word == "pw", word == "otp":
+	case strings.HasPrefix(word, "pass"), strings.HasSuffix(word, "pass"), word == "pwd", word == "pw", word == "otp":
 		return "password"
 	case word == "apikey":
 		return "api-key"

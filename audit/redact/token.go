@@ -47,6 +47,18 @@ func tokenRules() []tokenRule {
 		{kind: "slack-token", prefix: "xapp-", chars: word, min: 20, border: true},
 		{kind: "slack-webhook", prefix: "hooks.slack.com/services/", chars: func(c byte) bool { return isAlnum(c) || c == '/' }, min: 16},
 	}
+	for _, v := range []struct {
+		kind, prefix string
+		min          int
+	}{
+		{"atlassian-token", "ATATT3", 40}, {"databricks-token", "dapi", 32}, {"docker-token", "dckr_pat_", 20}, {"doppler-token", "dp.pt.", 30},
+		{"figma-token", "figd_", 30}, {"fly-token", "FlyV1 ", 30}, {"grafana-token", "glsa_", 30}, {"groq-key", "gsk_", 30}, {"linear-key", "lin_api_", 30},
+		{"newrelic-key", "NRAK-", 20}, {"notion-token", "ntn_", 30}, {"planetscale-token", "pscale_tkn_", 20}, {"postman-key", "PMAK-", 30},
+		{"pulumi-token", "pul-", 32}, {"replicate-token", "r8_", 30}, {"rubygems-key", "rubygems_", 40}, {"shopify-token", "shpat_", 24},
+		{"shopify-token", "shpss_", 24}, {"supabase-token", "sbp_", 30}, {"tailscale-key", "tskey-", 20}, {"xai-key", "xai-", 40},
+	} {
+		rules = append(rules, tokenRule{kind: v.kind, prefix: v.prefix, chars: word, min: v.min, border: true, mixed: true})
+	}
 	for _, c := range "pousr" {
 		rules = append(rules, tokenRule{kind: "github-token", prefix: "gh" + string(c) + "_", chars: under, min: 20, border: true})
 	}
