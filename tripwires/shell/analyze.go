@@ -12,11 +12,14 @@ import (
 // Bounds of the analysis. Beyond one of them Analysis.Truncated is set.
 const (
 	maxLoops  = 256   // iterations of all unrolled loops together
-	maxSteps  = 20000 // statements executed
-	maxBraces = 1024  // words out of one brace expansion
+	maxSteps  = 80000 // units of work: a statement is stepCost, and a half for each variable that it may have to copy
+	stepCost  = 4
+	maxBraces = 1024 // words out of one brace expansion
 	maxText   = 64 << 10
-	maxDepth  = 400 // nested statements and words
+	maxDepth  = 2000 // nested statements and words
+	maxStages = 400  // of one pipeline
 	maxTotal  = 4 << 20
+	maxVia    = 24 // wrappers around one command
 )
 
 // Analyze lists what running src in a shell would start. It executes and reads nothing but what o.ReadScript gives it, never
@@ -162,6 +165,7 @@ type ctx struct {
 	host        string
 	mounts      [][2]string
 	scripts     int // nested sources
+	wraps       int // wrappers around
 	inFunc      int
 	inLoop      int
 	savesFrom   int
@@ -180,7 +184,11 @@ type ctx struct {
 // maybe notes that what follows may not run.
 func (c *ctx) maybe() { c.conditional, c.condMark = true, len(c.frames) }
 
+// under is c inside a wrapper or another context.
 func (c ctx) under(via string) ctx {
 	c.via = append(slices.Clip(c.via), via)
+	if via[0] != '$' && via[0] != '<' && via[0] != '>' {
+		c.wraps++
+	}
 	return c
 }

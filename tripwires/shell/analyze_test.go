@@ -4,23 +4,28 @@ package shell
 
 import "testing"
 
+// tableCase is one source and what its analysis looks like (see render). Sources run in /home/dev/shop.
 type tableCase struct{ name, src, want string }
 
-func runTable(t *testing.T, cases []tableCase) {
-	t.Helper()
-	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := render(Analyze(tc.src, testOptions())); got != tc.want {
-				t.Errorf("Analyze(%q)\n got: %s\nwant: %s", tc.src, got, tc.want)
-			}
-		})
+func tables() map[string][]tableCase {
+	return map[string][]tableCase{
+		"simple": simpleCases, "wrappers": wrappersCases, "feeding": feedingCases, "elsewhere": elsewhereCases, "downloads": downloadsCases,
+		"scripts": scriptsCases, "variables": variablesCases, "flow": flowCases, "zsh": zshCases,
 	}
 }
 
-func TestSimpleCommands(t *testing.T) {
+func TestAnalyzeListsWhatWouldRun(t *testing.T) {
 	t.Parallel()
-	runTable(t, simpleCases)
+	for table, cases := range tables() {
+		for _, tc := range cases {
+			t.Run(table+"/"+tc.name, func(t *testing.T) {
+				t.Parallel()
+				if got := render(Analyze(tc.src, scriptOptions())); got != tc.want {
+					t.Errorf("Analyze(%q)\n--- got\n%s\n--- want\n%s", tc.src, got, tc.want)
+				}
+			})
+		}
+	}
 }
 
 var simpleCases = []tableCase{

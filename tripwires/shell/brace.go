@@ -14,6 +14,15 @@ func braces(w *syntax.Word) ([][]syntax.WordPart, bool) {
 	if !hasBrace(w) {
 		return [][]syntax.WordPart{w.Parts}, true
 	}
+	opened := 0
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			opened += strings.Count(lit.Value, "{")
+		}
+	}
+	if opened > 32 {
+		return nil, false // the cost of splitting grows faster than their number
+	}
 	syntax.SplitBraces(w)
 	left := maxBraces
 	alts := braceParts(w.Parts, &left, 0)

@@ -3,12 +3,9 @@
 package shell
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // builtin runs what the shell itself does; false: it is no builtin.
@@ -66,7 +63,7 @@ func (in *interp) builtin(c ctx, s *state, k call) ([]*state, bool) {
 		s.status = statusOK
 	case "read":
 		list()
-		in.read(s, args)
+		in.read(c, s, args)
 	case "mapfile", "readarray":
 		list()
 		target := "MAPFILE"
@@ -104,8 +101,11 @@ func (in *interp) builtin(c ctx, s *state, k call) ([]*state, bool) {
 				s.setAlias(n.Text, quoteWord(args[i+1]))
 			}
 		}
+	case "test", "[":
+		list()
+		s.status = testWords(name, args)
 	case "bind", "complete", "enable", "shopt", "ulimit", "umask", "wait", "jobs", "fg", "bg", "disown", "type", "whence", "times",
-		"test", "[", "compgen", "dirs", "history", "fc", "suspend", "caller", "which", "where", "setopt", "unsetopt", "autoload",
+		"compgen", "dirs", "history", "fc", "suspend", "caller", "which", "where", "setopt", "unsetopt", "autoload",
 		"zmodload", "zle", "bindkey", "zstyle", "compdef", "vared":
 		list()
 		if name == "compgen" || name == "complete" || name == "bind" {
@@ -137,98 +137,6 @@ func locate(args []Word) val {
 		return text(names[0].Text + "\n")
 	}
 	return text("/usr/bin/" + names[0].Text + "\n")
-}
-
-// chdir follows cd. The first state is that it worked; the second, a ghost, that it did not.
-func (in *interp) chdir(c ctx, s *state, name string, args []Word) []*state {
-	var dirs []Word
-	for i, a := range args {
-		switch {
-		case a.Text == "--":
-			dirs = append(dirs, args[i+1:]...)
-		case len(a.Text) > 1 && (a.Text[0] == '-' || a.Text[0] == '+') && a.Known && len(dirs) == 0:
-			if a.Text[0] == '+' || strings.Trim(a.Text[1:], "0123456789") == "" {
-				dirs = append(dirs, Word{Text: unk}) // an entry of the stack
-			}
-			continue
-		default:
-			dirs = append(dirs, a)
-			continue
-		}
-		break
-	}
-	failed := s.clone()
-	failed.status, failed.ghost = statusFail, true
-	to := unknown
-	switch {
-	case name == "popd":
-		if n := len(s.dirs); n > 0 {
-			to = s.dirs[n-1]
-			s.dirs = slices.Clip(s.dirs[:n-1])
-		}
-	case len(dirs) == 0 && name == "pushd":
-		if n := len(s.dirs); n > 0 {
-			to = s.dirs[n-1]
-			s.dirs = append(slices.Clone(s.dirs[:n-1]), s.cwd)
-		}
-	case len(dirs) == 0:
-		to = in.lookup(s, "HOME")
-	case len(dirs) > 1 && !in.zsh:
-		s.status = statusFail // too many arguments
-		return []*state{s}
-	case dirs[0].Text == "-" && dirs[0].Known:
-		to = s.oldpwd
-	default:
-		to = in.enterDir(s, dirs[0])
-	}
-	if name == "pushd" && len(dirs) > 0 {
-		s.dirs = append(slices.Clip(s.dirs), s.cwd)
-	}
-	s.oldpwd, s.cwd = s.cwd, to
-	delete(s.vars, "PWD")
-	delete(s.vars, "OLDPWD")
-	s.status = statusOK
-	return []*state{s, failed}
-}
-
-// enterDir resolves the operand of cd. Parts that are not known stay in it: cd "$X/build" ends in some build.
-func (in *interp) enterDir(s *state, w Word) val {
-	v := w.loopVal()
-	if v.s == "" {
-		return s.cwd
-	}
-	if _, ok := s.vars["CDPATH"]; ok && !strings.HasPrefix(v.s, "/") && !strings.HasPrefix(v.s, ".") {
-		return unknown
-	}
-	if !v.known() {
-		switch {
-		case v.s[0] == '/' || v.s[0] < 3:
-			return v
-		case s.cwd.known() && v.flat():
-			return val{s: strings.TrimSuffix(s.cwd.s, "/") + "/" + v.s, f: v.f &^ fTemp, name: v.name}
-		}
-		return v.lost()
-	}
-	if v.s[0] == '/' {
-		v.s = path.Clean(v.s)
-		return v.temp()
-	}
-	if !s.cwd.known() {
-		// Below an unknown directory; climbing out of it is no longer followed.
-		rel := path.Clean(v.s)
-		if rel == "." {
-			return s.cwd
-		}
-		if strings.HasPrefix(rel, "..") {
-			return s.cwd.lost()
-		}
-		out := s.cwd
-		out.s = strings.TrimSuffix(out.s, "/") + "/" + rel
-		return out
-	}
-	out := s.cwd
-	out.s = path.Clean(s.cwd.s + "/" + v.s)
-	return out.temp()
 }
 
 func (in *interp) unset(s *state, w Word) {
@@ -310,219 +218,6 @@ func (in *interp) set(c ctx, s *state, args []Word) {
 			return
 		}
 	}
-}
-
-// read sets its variables to the next line of known input, or to unknown text.
-func (in *interp) read(s *state, args []Word) {
-	var names []string
-	raw, plain, array := false, true, false
-	for i := 0; i < len(args); i++ {
-		a := args[i].Text
-		if !args[i].Known {
-			s.forget()
-			return
-		}
-		if len(a) < 2 || a[0] != '-' {
-			names = append(names, a)
-			continue
-		}
-		for j := 1; j < len(a); j++ {
-			switch a[j] {
-			case 'r':
-				raw = true
-			case 'a', 'A':
-				array = true
-				plain = false
-			case 's', 'e', 'q':
-			default: // with a value, or something that changes what is read
-				plain = false
-				if strings.IndexByte("dinNptuk", a[j]) >= 0 {
-					if j+1 == len(a) {
-						i++
-					}
-					j = len(a)
-				}
-			}
-		}
-	}
-	if len(names) == 0 {
-		names = []string{"REPLY"}
-	}
-	s.status = statusUnknown
-	line, ok := s.in.v, false
-	if plain && !s.in.none && s.in.v.known() && (raw || !strings.Contains(s.in.v.s, `\`)) {
-		rest := ""
-		line.s, rest, ok = strings.Cut(s.in.v.s, "\n")
-		s.in.v.s = rest
-		s.status = statusFail
-		if ok {
-			s.status = statusOK
-		}
-		ok = true
-	}
-	for i, name := range names {
-		name = strings.SplitN(name, "?", 2)[0]
-		if !validName(name) {
-			continue
-		}
-		switch {
-		case array:
-			s.setVar(name, variable{isArr: true, lost: true, set: true, v: val{f: s.in.v.f &^ fTemp}})
-		case !ok:
-			s.assign(name, val{s: unk, f: s.in.v.f & (fDownload | fHidden), name: name})
-		case i == len(names)-1:
-			s.assign(name, text(strings.Trim(line.s, in.blanks(s))))
-		default:
-			word, rest := cutField(line.s, in.ifs(s))
-			line.s = rest
-			s.assign(name, text(word))
-		}
-	}
-}
-
-func (in *interp) blanks(s *state) string {
-	keep := ""
-	for _, b := range []string{" ", "\t"} {
-		if strings.Contains(in.ifs(s), b) {
-			keep += b
-		}
-	}
-	return keep
-}
-
-func cutField(line, ifs string) (word, rest string) {
-	line = strings.TrimLeft(line, " \t")
-	i := strings.IndexAny(line, ifs)
-	if i < 0 || ifs == "" {
-		return line, ""
-	}
-	return line[:i], line[i+1:]
-}
-
-// declareWords does export and its like when they come as plain words (command export X=y).
-func (in *interp) declareWords(s *state, name string, args []Word, c ctx) {
-	s.status = statusOK
-	if name == "let" {
-		s.forget()
-		return
-	}
-	for _, a := range args {
-		n, v, ok := strings.Cut(a.Text, "=")
-		switch {
-		case strings.HasPrefix(a.Text, "-"):
-		case strings.Contains(n, unk):
-			s.forget()
-		case ok && validName(n):
-			value := a.val()
-			value.s = v
-			in.declareVar(s, name, n, value, c, a.Known || strings.Contains(v, unk))
-		}
-	}
-}
-
-func (in *interp) declareVar(s *state, kind, name string, v val, c ctx, ok bool) {
-	if (kind == "local" || kind == "declare" || kind == "typeset") && c.inFunc > 0 {
-		s.save(name)
-		old := s.vars[name]
-		old.ref = false
-		s.setVar(name, old)
-	}
-	if !ok {
-		v = v.lost()
-	}
-	s.assign(name, v)
-	if kind == "export" {
-		e := s.vars[name]
-		e.exported = true
-		s.setVar(name, e)
-	}
-}
-
-// declClause runs export, declare, local, readonly, typeset and nameref.
-func (in *interp) declClause(c ctx, s *state, x *syntax.DeclClause) []*state {
-	kind := x.Variant.Value
-	pos := in.pos(x.Pos())
-	cmd := Command{Argv: []Word{{Text: kind, Known: true, Pos: pos}}, Pos: pos}
-	opts := ""
-	if kind == "nameref" {
-		opts = "n"
-	}
-	for _, a := range x.Args {
-		if a.Name == nil {
-			for _, w := range in.expand(c, s, a.Value, nil) {
-				cmd.Argv = append(cmd.Argv, w)
-				switch {
-				case strings.HasPrefix(w.Text, "-"):
-					opts += w.Text[1:]
-				case !w.Known && !strings.Contains(w.Text, "="):
-					s.forget()
-				default:
-					in.declareWords(s, kind, []Word{w}, c)
-				}
-			}
-			continue
-		}
-		name := a.Name.Value
-		function := strings.Contains(opts, "f")
-		if function {
-			continue
-		}
-		if (kind == "local" || (kind == "declare" || kind == "typeset") && !strings.Contains(opts, "g")) && c.inFunc > 0 {
-			s.save(name)
-			if !a.Append {
-				s.setVar(name, variable{})
-			}
-		}
-		word := Word{Text: name, Known: true, Pos: pos}
-		if !a.Naked {
-			as := in.assignOne(c, s, a, true)
-			cmd.Env = append(cmd.Env, as)
-			v := text(name + "=").add(as.Value.val())
-			word = v.word(pos)
-		}
-		cmd.Argv = append(cmd.Argv, word)
-		in.attributes(s, name, kind, opts, a.Naked)
-	}
-	in.emit(c, s, cmd)
-	for _, as := range cmd.Env {
-		if runsAsCommand(as.Name) {
-			in.envCommand(c, s, as)
-		}
-	}
-	s.status = statusOK
-	return []*state{s}
-}
-
-func (in *interp) attributes(s *state, name, kind, opts string, naked bool) {
-	v, ok := s.vars[name]
-	if !ok {
-		v = variable{v: val{s: unk, f: fUnset, name: name}, set: true}
-		if dv, found := in.variable(s, name); found {
-			v = dv
-		}
-		if kind == "export" || naked && opts == "" {
-			if kind != "export" {
-				return
-			}
-		}
-	}
-	if kind == "export" || strings.Contains(opts, "x") {
-		v.exported = true
-	}
-	if strings.Contains(opts, "n") && kind != "export" {
-		v.ref = true
-	}
-	if strings.ContainsAny(opts, "aA") && kind != "export" && !v.isArr {
-		v.isArr, v.set, v.lost = true, true, strings.Contains(opts, "A") || !ok && naked
-		v.arr = nil
-		if !naked {
-			v.lost = true
-		}
-	}
-	if strings.ContainsAny(opts, "ilu") && !v.isArr {
-		v.v = spoiled(v.v) // arithmetic or a change of case on each assignment
-	}
-	s.setVar(name, v)
 }
 
 func (s *state) setAlias(name, body string) {

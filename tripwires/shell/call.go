@@ -97,7 +97,7 @@ func (in *interp) assignOne(c ctx, s *state, a *syntax.Assign, keep bool) Assign
 		}
 		return out
 	}
-	v := in.single(c, s, a.Value)
+	v := bounded(in.single(c, s, a.Value))
 	if a.Value != nil {
 		out.Value = v.word(in.pos(a.Value.Pos()))
 	}
@@ -191,8 +191,14 @@ func (in *interp) dispatch(c ctx, s *state, k call) []*state {
 		return []*state{s}
 	}
 	defer in.leave()
-	if in.steps++; in.steps > maxSteps {
+	if in.steps += stepCost; in.steps > maxSteps {
 		in.an.Truncated = true
+		return []*state{s}
+	}
+	if c.wraps > maxVia {
+		in.an.Truncated = true
+		in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos})
+		in.block(c, Opaque{Kind: "program", Why: "wrappers are nested too deeply", Pos: k.pos})
 		return []*state{s}
 	}
 	w := k.argv[0]
@@ -294,8 +300,8 @@ func (in *interp) runFunc(c ctx, s *state, name string, k call) []*state {
 func frameArgs(argv []Word) string {
 	var sb strings.Builder
 	for _, w := range argv[min(1, len(argv)):] {
-		if t, _, cut := strings.Cut(w.Text, unk); cut {
-			sb.WriteString(t + unk)
+		if i := strings.IndexAny(w.Text, "\x00*?["); i >= 0 && (!w.Known || w.Glob) {
+			sb.WriteString(strings.TrimRight(w.Text[:i], "/") + unk)
 		} else {
 			sb.WriteString(w.Text)
 		}

@@ -3,7 +3,6 @@
 package shell
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,12 +56,12 @@ func (in *interp) emit(c ctx, s *state, cmd Command) {
 // exports lists the exported variables, by name.
 func (s *state) exports() []Assign {
 	var out []Assign
-	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
-		v := s.vars[name]
+	for name, v := range s.vars {
 		if v.exported && v.set && !v.isArr {
 			out = append(out, Assign{Name: name, Value: v.v.word(Pos{})})
 		}
 	}
+	slices.SortFunc(out, func(a, b Assign) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

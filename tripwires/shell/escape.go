@@ -111,7 +111,7 @@ func putByte(sb *strings.Builder, b byte) {
 	switch b {
 	case 0:
 		sb.WriteString(dataNUL)
-	case 1, 2, 3:
+	case 1, 2, 3, 4, 5, 6:
 		sb.WriteRune('\ufffd')
 	default:
 		sb.WriteByte(b)

@@ -63,7 +63,7 @@ func dropGhosts(states []*state) []*state {
 
 // stmt runs one statement. It may change and return s itself.
 func (in *interp) stmt(c ctx, s *state, st *syntax.Stmt) []*state {
-	if in.steps++; in.steps > maxSteps || in.words > MaxWords || !in.enter() {
+	if in.steps += stepCost + len(s.vars)/2; in.steps > maxSteps || in.words > MaxWords || !in.enter() {
 		in.an.Truncated = true
 		return []*state{s}
 	}
@@ -162,8 +162,7 @@ func (in *interp) command(c ctx, s *state, cmd syntax.Command) []*state {
 		}
 		s.status = statusUnknown
 	case *syntax.TestClause:
-		in.test(c, s, x.X)
-		s.status = statusUnknown
+		s.status = in.test(c, s, x.X)
 	case *syntax.TimeClause:
 		if x.Stmt != nil {
 			return in.stmt(c, s, x.Stmt)
@@ -362,7 +361,7 @@ func (in *interp) matchesCase(c ctx, s *state, word val, item *syntax.CaseItem) 
 		switch {
 		case pat.s == "*":
 			return statusOK
-		case !word.known() || !pat.known() || in.zsh || len(word.s) > 4096 || hasExtGlob(p):
+		case !word.exact() || !pat.known() || in.zsh || len(word.s) > 4096 || hasExtGlob(p):
 			result = statusUnknown
 		case matchPattern(pat.s, word.s):
 			return statusOK
@@ -373,23 +372,4 @@ func (in *interp) matchesCase(c ctx, s *state, word val, item *syntax.CaseItem) 
 
 func hasExtGlob(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.ExtGlob); return ok })
-}
-
-// test lists the commands in the words of [[ ]].
-func (in *interp) test(c ctx, s *state, x syntax.TestExpr) {
-	if x == nil || !in.enter() {
-		return
-	}
-	defer in.leave()
-	switch x := x.(type) {
-	case *syntax.Word:
-		in.single(c, s, x)
-	case *syntax.UnaryTest:
-		in.test(c, s, x.X)
-	case *syntax.ParenTest:
-		in.test(c, s, x.X)
-	case *syntax.BinaryTest:
-		in.test(c, s, x.X)
-		in.test(c, s, x.Y)
-	}
 }

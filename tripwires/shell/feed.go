@@ -107,7 +107,7 @@ func xargsItems(v val, o options, lines bool) ([]Word, bool) {
 	if _, ok := o.has("E", "L", "l", "eof", "max-lines"); ok {
 		return nil, false
 	}
-	for _, line := range strings.Split(v.s, "\n") {
+	for line := range strings.SplitSeq(strings.ReplaceAll(v.s, dataNUL, ""), "\n") {
 		words, ok := xargsWords(line, lines)
 		if !ok {
 			return nil, false

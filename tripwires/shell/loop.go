@@ -78,9 +78,6 @@ func (in *interp) forClause(c ctx, s *state, x *syntax.ForClause) []*state {
 		}
 		for _, r := range states {
 			r.assign(iter.Name.Value, v)
-			if w.Glob {
-				r.setGlob(iter.Name.Value, w)
-			}
 		}
 		next, left := in.pass(c, states, x.Do)
 		out = append(out, left...)
@@ -92,33 +89,17 @@ func (in *interp) forClause(c ctx, s *state, x *syntax.ForClause) []*state {
 	return settle(append(states, out...))
 }
 
-// loopVal is what a loop variable holds: a pattern stands for the names that match it.
+// loopVal is what a loop variable holds: for a pattern, one of the names that match it.
 func (w Word) loopVal() val {
 	if !w.Glob {
 		return w.val()
 	}
-	// The part before the last component with a pattern is known.
-	dir := ""
-	parts := strings.SplitAfter(w.GlobText, "/")
-	for _, p := range parts {
-		if strings.ContainsAny(p, "*?[(") {
-			break
-		}
-		dir += p
+	v := w.val()
+	v.s = markPattern(w.GlobText)
+	if !w.Known {
+		v.s = strings.NewReplacer(markStar, unkFlat, markAny, unkFlat, markSet, unkFlat).Replace(v.s)
 	}
-	rest := w.GlobText[len(dir):]
-	dir = plain(dir)
-	if i := strings.LastIndexByte(rest, '/'); i >= 0 && !strings.ContainsAny(rest[i:], "*?[(") {
-		return text(dir + unkFlat + plain(rest[i:]))
-	}
-	return text(dir + unkFlat)
-}
-
-// setGlob is called for a loop over a pattern.
-func (s *state) setGlob(name string, w Word) {
-	v := s.vars[name]
-	v.v.name = name
-	s.vars[name] = v
+	return v
 }
 
 func (in *interp) selectLoop(c ctx, s *state, iter *syntax.WordIter, items []Word, body []*syntax.Stmt) []*state {
@@ -192,6 +173,10 @@ func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func
 	unsure := 0
 	for len(states) > 0 {
 		var run []*state
+		before := make([]*state, len(states))
+		for i, s := range states {
+			before[i] = s.clone()
+		}
 		sure := true
 		for _, s := range states {
 			for _, r := range cond(c, s) {
@@ -221,10 +206,6 @@ func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func
 		if !sure {
 			c.maybe()
 			unsure++
-		}
-		before := make([]*state, len(run))
-		for i, r := range run {
-			before[i] = r.clone()
 		}
 		spent := !in.spend()
 		next, left := in.pass(c, run, body)

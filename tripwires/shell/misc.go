@@ -240,13 +240,15 @@ func (in *interp) multiplexer(c ctx, s *state, k call, name string) []*state {
 			run(keys)
 		case "new-session", "new", "new-window", "neww", "split-window", "splitw", "respawn-pane", "respawnp", "respawn-window", "respawnw",
 			"run-shell", "run", "pipe-pane", "pipep", "popup", "display-popup", "if-shell", "if":
-			at := skipOptions(rest, 0, " t s n c e x y F l p d h w ")
-			if cmd[i].Text == "run-shell" || cmd[i].Text == "if-shell" || cmd[i].Text == "run" || cmd[i].Text == "if" {
-				at = skipOptions(rest, 0, " t d c ")
-				run(rest[min(at, len(rest)):min(at+1, len(rest))])
-				continue
+			switch cmd[i].Text {
+			case "run-shell", "if-shell", "run", "if":
+				at := min(skipOptions(rest, 0, " t d c "), len(rest))
+				run(rest[at:min(at+1, len(rest))])
+			case "popup", "display-popup":
+				run(rest[min(skipOptions(rest, 0, " b c d e h s S t T w x y "), len(rest)):])
+			default:
+				run(rest[min(skipOptions(rest, 0, " t s n c e x y F l p f "), len(rest)):])
 			}
-			run(rest[min(at, len(rest)):])
 		}
 	}
 	return []*state{s}

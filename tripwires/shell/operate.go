@@ -17,7 +17,7 @@ func (in *interp) operate(c ctx, s *state, p *syntax.ParamExp, v val, elem bool)
 	case p.Repl != nil:
 		orig := in.pattern(c, s, p.Repl.Orig)
 		with := in.single(c, s, p.Repl.With)
-		if !v.known() || !orig.known() || !with.known() || len(v.s) > 256 {
+		if !v.exact() || !orig.known() || !with.known() || len(v.s) > 256 {
 			return spoiled(v)
 		}
 		r := v
@@ -31,7 +31,7 @@ func (in *interp) operate(c ctx, s *state, p *syntax.ParamExp, v val, elem bool)
 
 // spoiled is v after an operation that could not be computed on it.
 func spoiled(v val) val {
-	if !v.known() && v.flat() {
+	if v = v.loose(); !v.known() && v.flat() {
 		return val{s: unkFlat, f: v.f & (fHidden | fDownload | fUnset), name: v.name}
 	}
 	return v.lost()
@@ -52,7 +52,7 @@ func (in *interp) slice(c ctx, s *state, p *syntax.ParamExp, v val) val {
 	if p.Slice.Length != nil {
 		n, okN = in.arith(c, s, p.Slice.Length)
 	}
-	if !ok || !okN || !v.known() {
+	if !ok || !okN || !v.exact() {
 		return spoiled(v)
 	}
 	r := []rune(v.s)
@@ -86,12 +86,12 @@ func (in *interp) trim(c ctx, s *state, p *syntax.ParamExp, v val) val {
 	// A suffix or prefix of a value that ends or starts with known text can be cut without knowing the rest.
 	switch p.Exp.Op {
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		if !v.known() && isPlain(pat.s) && strings.HasSuffix(v.s, plain(pat.s)) {
+		if !v.exact() && isPlain(pat.s) && strings.HasSuffix(v.s, plain(pat.s)) {
 			v.s = strings.TrimSuffix(v.s, plain(pat.s))
-			return v
+			return v.loose()
 		}
 	}
-	if !v.known() || len(v.s) > 512 {
+	if !v.exact() || len(v.s) > 512 {
 		return spoiled(v)
 	}
 	switch p.Exp.Op {

@@ -9,75 +9,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// lookup returns the value of a variable.
-func (in *interp) lookup(s *state, name string) val {
-	v, ok := in.variable(s, name)
-	if !ok {
-		return val{s: unk, f: fUnset, name: name}
-	}
-	if !v.set {
-		return val{}
-	}
-	if v.isArr {
-		if v.lost || len(v.arr) == 0 {
-			return v.v.lost()
-		}
-		if in.zsh {
-			return joinVals(v.arr, " ")
-		}
-		return v.arr[0]
-	}
-	return v.v
-}
-
-// variable finds a variable that this source set, or that the environment is known to set.
-func (in *interp) variable(s *state, name string) (variable, bool) {
-	if v, ok := s.vars[name]; ok {
-		if v.ref && v.v.known() && v.v.s != name {
-			if t, ok := s.vars[v.v.s]; !ok || !t.ref {
-				return in.variable(s, v.v.s)
-			}
-			return variable{v: unknown, set: true}, true
-		}
-		return v, true
-	}
-	env := func(v string) (variable, bool) {
-		if v == "" || s.noHome {
-			return variable{}, false
-		}
-		return variable{v: text(v), set: true, exported: true}, true
-	}
-	switch name {
-	case "HOME":
-		return env(in.o.Home)
-	case "USER", "LOGNAME":
-		return env(in.o.User)
-	case "PWD":
-		return variable{v: s.cwd, set: true, exported: true}, true
-	case "OLDPWD":
-		return variable{v: s.oldpwd, set: true, exported: true}, true
-	case "RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "BASHPID", "UID", "EUID", "LINENO", "SHLVL", "PPID", "COLUMNS", "LINES",
-		"HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE", "BASH_SUBSHELL":
-		return variable{v: val{s: unkFlat, name: name}, set: true}, true
-	case "REPLY", "EPOCHREALTIME", "BASH_VERSION", "BASH_SOURCE", "FUNCNAME", "PIPESTATUS", "BASH", "ZSH_VERSION", "status":
-		return variable{v: val{s: unk, name: name}, set: true}, true
-	case "IFS":
-		return variable{v: text(" \t\n"), set: true}, true
-	}
-	return variable{}, false
-}
-
-func joinVals(vs []val, sep string) val {
-	var out val
-	for i, v := range vs {
-		if i > 0 {
-			out = out.add(text(sep))
-		}
-		out = out.add(v)
-	}
-	return out
-}
-
 // param adds a parameter expansion.
 func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	if !b.in.enter() {
@@ -87,7 +18,12 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	defer b.in.leave()
 	list, isList, open := b.list(p)
 	if !isList {
-		b.result(b.in.scalar(b.c, b.s, p, quoted, b), quoted)
+		v := b.in.scalar(b.c, b.s, p, quoted, b)
+		if b.in.zsh && !quoted && !b.noSplit && (p.Split == syntax.OptOn || p.GlobSubst == syntax.OptOn) {
+			b.splitInto(v) // zsh: ${=x} is split, ${~x} is a pattern
+			return
+		}
+		b.result(v, quoted)
 		return
 	}
 	if quoted {
@@ -103,7 +39,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		}
 		v := joinVals(list, sep)
 		if open {
-			v = v.add(val{s: unk, f: fUnset, name: "@"})
+			v = v.add(others(p))
 		}
 		b.add(v, quoted)
 		return
@@ -121,9 +57,18 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		if len(list) > 0 {
 			b.endField()
 		}
-		b.add(val{s: unk, f: fUnset, name: "@"}, false)
+		b.add(others(p), false)
 		b.quoted = b.quoted || quoted
 	}
+}
+
+// others stands for the elements of a list that are not known.
+func others(p *syntax.ParamExp) val {
+	v := val{s: unk, name: p.Param.Value}
+	if v.name == "@" || v.name == "*" {
+		v.f, v.name = fUnset, "@"
+	}
+	return v
 }
 
 func isStar(p *syntax.ParamExp) bool {
@@ -323,7 +268,7 @@ func (in *interp) length(s *state, p *syntax.ParamExp, v val) val {
 		if a, ok := in.variable(s, name); ok && a.isArr && !a.lost {
 			return text(strconv.Itoa(len(a.arr)))
 		}
-	case v.known():
+	case v.exact():
 		return text(strconv.Itoa(len([]rune(v.s))))
 	}
 	return val{s: unkFlat}
@@ -369,7 +314,10 @@ func (in *interp) defaults(c ctx, s *state, p *syntax.ParamExp, v val, set exitS
 			return val{}
 		}
 		if b != nil && !quoted && !b.noSplit && set == statusFail && len(p.Exp.Word.Parts) > 0 {
-			b.parts(p.Exp.Word.Parts) // its quotes protect from splitting
+			old := b.words
+			b.words = true // its quotes protect from splitting
+			b.parts(p.Exp.Word.Parts)
+			b.words = old
 			return val{}
 		}
 		return in.single(c, s, p.Exp.Word)

@@ -11,9 +11,9 @@ import (
 // pipeline runs the stages of a pipe, each in a copy of the shell, and hands on what is known of their output.
 func (in *interp) pipeline(c ctx, s *state, x *syntax.BinaryCmd) []*state {
 	stages := stagesOf(x)
-	if len(stages) > maxDepth {
+	if len(stages) > maxStages {
 		in.an.Truncated = true
-		stages = stages[:maxDepth]
+		stages = stages[:maxStages]
 	}
 	key := pipeKey{in: in.nestedIn, at: x.OpPos.Offset(), via: strings.Join(c.via, "\x00")}
 	id, ok := in.pipeOf[key]

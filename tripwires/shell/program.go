@@ -66,6 +66,7 @@ func (in *interp) external(c ctx, s *state, k call, name string) {
 	in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos})
 	s.status = statusUnknown
 	in.output(c, s, k, name)
+	in.downloads(s, name, k.argv[1:])
 	switch name {
 	case "ln", "mount", "link", "bindfs", "sshfs", "mklink":
 		s.linked = true
@@ -279,8 +280,11 @@ func (in *interp) wrapper(c ctx, s *state, k call, name string, sp spec) []*stat
 
 // dispatchProgram starts a command that no shell looks at: builtins and functions do not count.
 func (in *interp) dispatchProgram(c ctx, s *state, k call) []*state {
+	if len(k.argv) == 0 {
+		return []*state{s}
+	}
 	w := k.argv[0]
-	if !w.Known || w.Glob || w.Text == "" {
+	if !w.Known || w.Glob || w.Text == "" || c.wraps > maxVia {
 		return in.dispatch(c, s, k)
 	}
 	if !in.enter() {

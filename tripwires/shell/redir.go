@@ -28,7 +28,7 @@ func (in *interp) redirect(c ctx, s *state, list []*syntax.Redirect) plumbing {
 			fd = r.N.Value
 		}
 		out := fd == "" || fd == "1"
-		rd := Redir{FD: fd}
+		rd := Redir{FD: fd, Target: Word{Known: true}, Body: Word{Known: true}}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			rd.Op = "<<"
@@ -74,7 +74,7 @@ func (in *interp) redirect(c ctx, s *state, list []*syntax.Redirect) plumbing {
 		}
 		p.redirs = append(p.redirs, rd)
 		if rd.Op[0] != '<' && out && !strings.HasPrefix(rd.Target.Text, "/dev/fd/") {
-			p.out, p.drop = &Redir{Op: rd.Op, Target: rd.Target}, false
+			p.out, p.drop = &rd, false
 		}
 	}
 	return p

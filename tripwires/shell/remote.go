@@ -3,7 +3,6 @@
 package shell
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -94,6 +93,7 @@ func (in *interp) container(c ctx, s *state, k call, name string) []*state {
 	rc := c.under(name + " " + verb)
 	in.elsewhere(&rc, "")
 	n := in.away(s)
+	var entry []Word
 	for ; i < len(args); i++ {
 		t := args[i].Text
 		if t == "--" && args[i].Known {
@@ -121,10 +121,9 @@ func (in *interp) container(c ctx, s *state, k call, name string) []*state {
 		case "-w", "--workdir":
 			n.cwd = v.val()
 		case "--entrypoint":
+			entry = nil
 			if v.Text != "" {
-				defer func(v Word) {
-					in.dispatchProgram(rc, n, call{argv: []Word{v}, pos: k.pos})
-				}(v)
+				entry = []Word{v}
 			}
 		case "-e", "--env":
 			if en, ev, ok := strings.Cut(v.Text, "="); ok && v.Known {
@@ -148,8 +147,9 @@ func (in *interp) container(c ctx, s *state, k call, name string) []*state {
 			i = skipOptions(args, i, " c container n namespace ")
 		}
 	}
-	if i < len(args) {
-		in.dispatchProgram(rc, n, call{argv: slices.Clone(args[i:]), pos: k.pos})
+	argv := append(entry, args[i:]...)
+	if len(argv) > 0 && !strings.HasPrefix(argv[0].Text, "-") {
+		in.dispatchProgram(rc, n, call{argv: argv, pos: k.pos})
 	}
 	return one
 }

@@ -3,7 +3,9 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -101,4 +103,23 @@ func renderWord(w Word) string {
 // testOptions is the place in which the tables run.
 func testOptions() Options {
 	return Options{Cwd: "/home/dev/shop", Home: "/home/dev", User: "dev"}
+}
+
+// scriptOptions is testOptions with a few scripts in the project.
+func scriptOptions() Options {
+	o := testOptions()
+	o.ReadScript = func(p string) (string, error) {
+		switch p {
+		case "/home/dev/shop/deploy.sh":
+			return "#!/bin/bash\nrm -rf \"$1\"/x\n", nil
+		case "/home/dev/shop/tool":
+			return "#!/usr/bin/env python3\nimport os\n", nil
+		case "/home/dev/shop/loop.sh":
+			return "./loop.sh & ./loop.sh &\n", nil
+		case "/home/dev/shop/fifo.sh":
+			return "", errors.New("not a regular file")
+		}
+		return "", fs.ErrNotExist
+	}
+	return o
 }

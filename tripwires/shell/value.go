@@ -19,18 +19,28 @@ const srcUnknown = "\ue0ff"
 // srcFlat is the same for a piece of a name.
 const srcFlat = "\ue0fe"
 
+// A variable that runs over a pattern holds one of the names that match it. Its pattern characters are marked, since they
+// stay active wherever the variable is used, also in quotes.
+const (
+	markStar = "\x04"
+	markAny  = "\x05"
+	markSet  = "\x06"
+
+	markBytes = "\x04\x05\x06"
+)
+
 const unkBytes = "\x00\x01\x02"
 
 // cleanSource replaces the bytes that have a meaning in values.
 func cleanSource(s string) string {
-	if !strings.ContainsAny(s, "\x00\x01\x02\x03") {
+	if strings.IndexFunc(s, func(r rune) bool { return r <= 6 }) < 0 {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case 0:
 			return -1
-		case 1, 2, 3:
+		case 1, 2, 3, 4, 5, 6:
 			return '\ufffd'
 		}
 		return r
@@ -59,6 +69,41 @@ func text(s string) val { return val{s: s} }
 var unknown = val{s: unk}
 
 func (v val) known() bool { return !strings.ContainsAny(v.s, unkBytes) }
+
+// exact tells that the text is known to the letter.
+func (v val) exact() bool { return !strings.ContainsAny(v.s, unkBytes+markBytes) }
+
+// loose replaces marked patterns by unknown pieces of a name.
+func (v val) loose() val {
+	if strings.ContainsAny(v.s, markBytes) {
+		v.s = strings.NewReplacer(markStar, unkFlat, markAny, unkFlat, markSet, unkFlat).Replace(v.s)
+	}
+	return v
+}
+
+// markPattern turns pattern text into a value with marked pattern characters.
+func markPattern(pat string) string {
+	var sb strings.Builder
+	for i := 0; i < len(pat); i++ {
+		switch c := pat[i]; c {
+		case '\\':
+			if i++; i < len(pat) {
+				sb.WriteByte(pat[i])
+			}
+		case '*':
+			sb.WriteString(markStar)
+		case '?':
+			sb.WriteString(markAny)
+		case '[':
+			sb.WriteString(markSet)
+		default:
+			sb.WriteByte(c)
+		}
+	}
+	return sb.String()
+}
+
+var unmark = strings.NewReplacer(markStar, "*", markAny, "?", markSet, "[")
 
 // flat tells that all unknown parts are pieces of a name.
 func (v val) flat() bool { return !strings.ContainsAny(v.s, "\x00\x02") }
@@ -114,6 +159,9 @@ func sameTemp(a, b string) bool {
 // word turns a value into an unsplit, quoted word.
 func (v val) word(pos Pos) Word {
 	w := Word{Text: v.s, Known: v.known(), Pos: pos, Quoted: true, Temp: v.f&fTemp != 0}
+	if strings.ContainsAny(v.s, markBytes) {
+		w.Glob, w.GlobText = true, escapePattern(v.s)
+	}
 	w.finish(v)
 	return w
 }
@@ -129,6 +177,9 @@ func (w *Word) finish(v val) {
 		w.setup = strings.Contains(v.s, unkInit)
 		w.Text = exportMarks(w.Text)
 		w.GlobText = exportMarks(w.GlobText)
+	}
+	if w.Glob {
+		w.Text, w.GlobText = unmark.Replace(w.Text), unmark.Replace(w.GlobText)
 	}
 	if strings.Contains(w.Text, dataNUL) {
 		w.Text = strings.ReplaceAll(w.Text, dataNUL, "\ufffd")

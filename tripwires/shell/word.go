@@ -14,6 +14,7 @@ type builder struct {
 	c       ctx
 	s       *state
 	pos     Pos
+	words   bool // unquoted literals are split too: the word of ${x:-word}
 	noSplit bool // one field, whatever it holds: assignments, redirections, case
 	ifs     string
 
@@ -145,7 +146,7 @@ func (b *builder) lit(s string, first, last bool) {
 	if s == "" {
 		return
 	}
-	b.started = true
+	b.started = b.started || !b.words || strings.ContainsAny(s, "\\")
 	if first {
 		s = b.tilde(s, last)
 	} else if b.noSplit {
@@ -199,6 +200,10 @@ func (b *builder) raw(s string) {
 		b.pattern = true
 	}
 	v := fromSource(s)
+	if b.words && !b.in.zsh {
+		b.splitInto(v)
+		return
+	}
 	if !v.known() {
 		b.split = true
 	}
@@ -220,6 +225,9 @@ func (b *builder) add(v val, quoted bool) {
 	b.quoted = b.quoted || quoted
 	if !quoted && !v.known() {
 		b.split = true
+	}
+	if strings.ContainsAny(v.s, markBytes) {
+		b.pattern = true
 	}
 	b.v = b.v.add(v)
 	b.glob.WriteString(escapePattern(v.s))
@@ -282,7 +290,7 @@ func (b *builder) splitInto(v val) {
 			j := i
 			for j < len(s) && strings.IndexByte(b.ifs, s[j]) < 0 {
 				switch s[j] {
-				case '*', '?':
+				case '*', '?', markStar[0], markAny[0], markSet[0]:
 					b.pattern = true
 				case '[':
 					b.bracket = true
@@ -328,7 +336,7 @@ func (b *builder) end() {
 		b.pattern = false
 	}
 	w := Word{Text: b.v.s, Known: b.v.known(), Pos: b.pos, Quoted: b.quoted, Temp: b.v.f&fTemp != 0, Split: b.split}
-	if b.pattern && !b.noSplit {
+	if b.pattern && (!b.noSplit || strings.ContainsAny(b.v.s, markBytes)) {
 		w.Glob, w.GlobText = true, b.glob.String()
 	}
 	w.finish(b.v)
@@ -336,82 +344,4 @@ func (b *builder) end() {
 	b.v = val{}
 	b.glob.Reset()
 	b.pattern, b.bracket, b.quoted, b.split, b.started = false, false, false, false, false
-}
-
-// double adds the parts of a double-quoted string.
-func (b *builder) double(parts []syntax.WordPart) {
-	if len(parts) == 1 {
-		if p, ok := parts[0].(*syntax.ParamExp); ok {
-			b.param(p, true) // "$@" may be no field at all
-			return
-		}
-	}
-	b.started, b.quoted = true, true
-	b.doubleParts(parts)
-}
-
-func (b *builder) doubleParts(parts []syntax.WordPart) {
-	if !b.in.enter() {
-		b.add(unknown, true)
-		return
-	}
-	defer b.in.leave()
-	for _, part := range parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			b.add(fromSource(unescapeDouble(p.Value)), true)
-		case *syntax.ParamExp:
-			b.param(p, true)
-		case *syntax.CmdSubst:
-			b.add(b.in.substitute(b.c, b.s, p), true)
-		case *syntax.ArithmExp:
-			b.add(b.in.arithWord(b.c, b.s, p.X), true)
-		case *syntax.DblQuoted:
-			b.doubleParts(p.Parts)
-		case *syntax.SglQuoted:
-			b.add(fromSource(p.Value), true)
-		default:
-			b.add(unknown, true)
-		}
-	}
-}
-
-// document expands the body of an unquoted here-document.
-func (in *interp) document(c ctx, s *state, w *syntax.Word) val {
-	b := builder{in: in, c: c, s: s, noSplit: true, ifs: " \t\n"}
-	for _, part := range w.Parts {
-		if lit, ok := part.(*syntax.Lit); ok {
-			b.add(fromSource(unescapeDocument(lit.Value)), true)
-			continue
-		}
-		b.doubleParts([]syntax.WordPart{part})
-	}
-	return b.v
-}
-
-func unescapeDouble(s string) string   { return unescape(s, "$`\"\\") }
-func unescapeDocument(s string) string { return unescape(s, "$`\\") }
-
-func unescape(s, special string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var sb strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			if s[i+1] == '\n' {
-				i++
-				continue
-			}
-			if strings.IndexByte(special, s[i+1]) >= 0 {
-				i++
-			}
-		}
-		sb.WriteByte(s[i])
-	}
-	return sb.String()
-}
-
-func isNameByte(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
