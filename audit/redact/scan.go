@@ -4,21 +4,30 @@ package redact
 
 import "bytes"
 
-// scanner finds secrets in plain text in one pass. A table of first bytes is the prefilter: only at those is anything
-// tried, and every try looks at a bounded stretch, so that the pass is linear in the input, whatever it holds.
+// scanner finds secrets in plain text in one pass. A table of the first two bytes is the prefilter: only at those is
+// anything tried, and every try looks at a bounded stretch, so that the pass is linear in the input, whatever it holds.
 type scanner struct {
 	triggers [256]bool
+	pairs    [256][4]uint64   // by first byte: the second bytes after which something may begin
 	tokens   [256][]tokenRule // by first byte
 }
 
 func newScanner() scanner {
 	var s scanner
+	trigger := func(first, second byte) {
+		s.triggers[first] = true
+		s.pairs[first][second>>6] |= 1 << (second & 63)
+	}
 	for _, r := range tokenRules() {
 		s.tokens[r.prefix[0]] = append(s.tokens[r.prefix[0]], r)
-		s.triggers[r.prefix[0]] = true
+		trigger(r.prefix[0], r.prefix[1])
 	}
-	for _, c := range []byte("=:>-eBbPpIi") {
+	for _, pair := range []string{"ey", "Be", "BE", "be", "bE", "Pa", "PA", "pa", "pA", "Id", "ID", "id", "iD"} {
+		trigger(pair[0], pair[1])
+	}
+	for _, c := range []byte("=:>-") {
 		s.triggers[c] = true
+		s.pairs[c] = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 	}
 	return s
 }
@@ -44,8 +53,8 @@ func (s *scanner) redact(src []byte) ([]byte, int) {
 	p := pass{scanner: s, src: src}
 	var out []byte
 	n := 0
-	for i := 0; i < len(src); {
-		if !s.triggers[src[i]] {
+	for i := 0; i+1 < len(src); { // no secret begins with the last byte
+		if !s.triggers[src[i]] || s.pairs[src[i]][src[i+1]>>6]>>(src[i+1]&63)&1 == 0 {
 			i++
 			continue
 		}
@@ -81,6 +90,12 @@ func appendMark(out []byte, kind string) []byte {
 
 // at tries everything that can begin, or hinge, at the trigger src[i].
 func (p *pass) at(i int) (found, bool) {
+	rules := p.tokens[p.src[i]]
+	for k := range rules {
+		if end, ok := p.token(i, &rules[k]); ok {
+			return found{i, end, rules[k].kind}, true
+		}
+	}
 	switch p.src[i] {
 	case '=', ':', '>':
 		return p.assigned(i)
@@ -93,15 +108,7 @@ func (p *pass) at(i int) (found, bool) {
 		return p.jwt(i)
 	case 'B', 'b':
 		return p.bearer(i)
-	case 'P', 'I', 'i':
-		return p.spoken(i)
-	}
-	for k := range p.tokens[p.src[i]] {
-		if end, ok := p.token(i, &p.tokens[p.src[i]][k]); ok {
-			return found{i, end, p.tokens[p.src[i]][k].kind}, true
-		}
-	}
-	if p.src[i] == 'p' {
+	case 'P', 'p', 'I', 'i':
 		return p.spoken(i)
 	}
 	return found{}, false
