@@ -40,6 +40,7 @@ type query struct {
 	held  []record.Call // with a limit: the newest selected calls that left the window
 	open  int           // calls in the window without an end
 	seen  map[string]*activity
+	bad   error // the last record that could not be read
 }
 
 // activity is what the scan saw of a session.
@@ -59,74 +60,67 @@ func calls(ctx context.Context, src source, f record.Filter, now time.Time, fn f
 	if !f.To.IsZero() {
 		rg.To = f.To.Add(trail)
 	}
-	var bad error
 	err = fs.rows(ctx, rg, func(file *file, row segment.Row) error {
-		r, err := record.Unmarshal(row.Leaf)
-		if err != nil {
-			bad = fmt.Errorf("%w: record %d: %v", ErrDamaged, row.Seq, err)
-			return nil
+		h, ok := record.Peek(row.Leaf)
+		if !ok {
+			r, err := record.Unmarshal(row.Leaf)
+			if err != nil {
+				q.bad = fmt.Errorf("%w: record %d: %v", ErrDamaged, row.Seq, err)
+				return nil
+			}
+			h = r.Head()
 		}
-		return q.record(file, r)
+		return q.record(file, h, row.Leaf)
 	})
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return err
 	}
-	return errors.Join(q.finish(), err, bad)
+	return errors.Join(q.finish(), err, q.bad)
 }
 
 // record takes in one record.
-func (q *query) record(f *file, r *record.Record) error {
-	if r.Session != "" {
-		a := q.seen[r.Session]
+func (q *query) record(f *file, h record.Head, leaf []byte) error {
+	if h.Session != "" {
+		a := q.seen[h.Session]
 		if a == nil {
 			a = new(activity)
-			q.seen[r.Session] = a
+			q.seen[h.Session] = a
 		}
-		if r.Time.After(a.last) {
-			a.last = r.Time
+		if h.Time.After(a.last) {
+			a.last = h.Time
 		}
-		if r.Kind == record.SessionEnd {
-			a.ended = r.Seq
+		if h.Kind == record.SessionEnd {
+			a.ended = h.Seq
 		}
 	}
-	id := callID(r)
+	id := callID(h)
 	if id == "" {
 		return nil
 	}
-	past := !q.f.To.IsZero() && !r.Time.Before(q.f.To)
+	past := !q.f.To.IsZero() && !h.Time.Before(q.f.To)
 	j := q.byID[id]
-	switch {
-	case j == nil && (past || !begins(r) || !q.wants(id, r)):
+	if j == nil {
 		if past && q.open == 0 {
 			return errStop
 		}
-		return nil
-	case j == nil:
-		j = &joined{id: id, early: r.Time.Before(q.f.From)}
+		// What no later record changes is tested at once.
+		if past || !begins(h) || !hasPrefix(h.Session, q.f.Session) || !hasPrefix(id, q.f.ID) || !equal(h.Agent, q.f.Agent) {
+			return nil
+		}
+		j = &joined{id: id, session: h.Session, early: h.Time.Before(q.f.From)}
 		q.byID[id] = j
 		q.order = append(q.order, j)
-		j.add(f, r)
-		if j.open() {
-			q.open++
-		}
-	default:
-		was := j.open()
-		j.add(f, r)
-		if was && !j.open() {
-			q.open--
-		}
+		q.open++
+	}
+	was := j.ended
+	j.take(f, h, leaf)
+	if !was && j.ended {
+		q.open--
 	}
 	if len(q.order) > window {
 		return q.evict()
 	}
 	return nil
-}
-
-// wants says whether the filter can select a call that begins with r: what no later record changes.
-func (q *query) wants(id string, r *record.Record) bool {
-	f := q.f
-	return hasPrefix(r.Session, f.Session) && hasPrefix(id, f.ID) && equal(r.Agent, f.Agent) && equal(r.Tool, f.Tool) &&
-		under(r.Project, f.Project)
 }
 
 // evict delivers the oldest quarter of the window.
@@ -135,10 +129,10 @@ func (q *query) evict() error {
 	q.order = slices.Clone(q.order[window/4:])
 	for _, j := range out {
 		delete(q.byID, j.id)
-		if j.open() {
+		if !j.ended {
 			q.open--
 		}
-		c, ok, err := q.select1(j)
+		c, ok, err := q.complete(j)
 		if err != nil {
 			return err
 		}
@@ -159,8 +153,9 @@ func (q *query) evict() error {
 // finish delivers what is left.
 func (q *query) finish() error {
 	if q.f.Limit <= 0 {
-		for _, j := range q.order {
-			c, ok, err := q.select1(j)
+		for i, j := range q.order {
+			q.order[i] = nil // it was put together, and is needed no more
+			c, ok, err := q.complete(j)
 			if err != nil {
 				return err
 			}
@@ -174,7 +169,7 @@ func (q *query) finish() error {
 	}
 	var newest []record.Call // newest first
 	for i := len(q.order) - 1; i >= 0 && len(newest) < q.f.Limit; i-- {
-		c, ok, err := q.select1(q.order[i])
+		c, ok, err := q.complete(q.order[i])
 		if err != nil {
 			return err
 		}
@@ -193,12 +188,19 @@ func (q *query) finish() error {
 	return nil
 }
 
-// select1 completes a call and says whether the filter selects it.
-func (q *query) select1(j *joined) (c record.Call, ok bool, err error) {
+// complete puts a call together and says whether the filter selects it.
+func (q *query) complete(j *joined) (c record.Call, ok bool, err error) {
 	if err := q.ctx.Err(); err != nil {
 		return c, false, context.Cause(q.ctx)
 	}
-	if j.early || !matchDecision(q.f, j.decision()) {
+	if j.early {
+		return c, false, nil
+	}
+	if err := j.decode(); err != nil {
+		q.bad = err
+		return c, false, nil
+	}
+	if !matchRequest(q.f, j.req, j.decision()) {
 		return c, false, nil
 	}
 	req, err := j.reqFile.bodies(j.req.Seq)
@@ -218,7 +220,7 @@ func (q *query) select1(j *joined) (c record.Call, ok bool, err error) {
 // alive says whether the end of a call can still come.
 func (q *query) alive(j *joined) bool {
 	last := j.req.Time
-	if a := q.seen[j.req.Session]; a != nil {
+	if a := q.seen[j.session]; a != nil {
 		if a.ended > j.req.Seq {
 			return false
 		}

@@ -74,6 +74,7 @@ func runChild(t *testing.T, test, role string, as *syscall.Credential) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("child: %v\n%s", err, out.String())
 	}
+	t.Logf("child: %s", out.String())
 }
 
 // unprivileged is somebody whom file modes bind: nil if we are.

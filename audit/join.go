@@ -3,7 +3,9 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,9 +15,15 @@ import (
 // patience is how long after the last sign of its session a call without an end counts as pending.
 const patience = 30 * time.Minute
 
-// joined is a call while its records come in.
+// joined is a call while its records come in, and then while it is put together.
 type joined struct {
 	id      string
+	session string
+	parts   []part
+	ended   bool // its end was seen, or it was denied
+	early   bool // began before the range; kept so that its later records find it
+
+	// From the decoded parts.
 	req     *record.Record // call.requested, else approval.requested or, for a call without a request, its only record
 	reqFile *file
 	end     *record.Record // the last of call.finished, call.failed, call.rejected
@@ -27,11 +35,43 @@ type joined struct {
 	seqs    []uint64
 	who     string // as recorded; later records rule
 	basis   string
-	early   bool // began before the range; kept so that its later records find it
+}
+
+// part is one record of a call, not yet decoded.
+type part struct {
+	f    *file
+	leaf []byte
+}
+
+// denied is how the answer stands in a leaf. Inside a string its quotes would be escaped.
+var denied = []byte(`"answer":"deny"`)
+
+// take keeps one more record.
+func (j *joined) take(f *file, h record.Head, leaf []byte) {
+	j.parts = append(j.parts, part{f, leaf})
+	switch h.Kind {
+	case record.CallFinished, record.CallFailed, record.CallRejected:
+		j.ended = true
+	case record.CallRequested:
+		j.ended = j.ended || bytes.Contains(leaf, denied)
+	}
+}
+
+// decode reads the records that were kept.
+func (j *joined) decode() error {
+	for _, p := range j.parts {
+		r, err := record.Unmarshal(p.leaf)
+		if err != nil {
+			return fmt.Errorf("%w: call %q: %v", ErrDamaged, j.id, err)
+		}
+		j.add(p.f, r)
+	}
+	j.parts = nil
+	return nil
 }
 
 // begins says whether a record can be the first of a call.
-func begins(r *record.Record) bool {
+func begins(r record.Head) bool {
 	switch r.Kind {
 	case record.CallRequested, record.ApprovalRequested, record.TamperUnrecorded:
 		return true
@@ -41,8 +81,8 @@ func begins(r *record.Record) bool {
 	return false
 }
 
-// callID returns the id of the call that r is about, "" if of none.
-func callID(r *record.Record) string {
+// callID returns the id of the call that a record is about, "" if of none.
+func callID(r record.Head) string {
 	if r.Call == "" && begins(r) && r.Kind != record.ApprovalRequested {
 		return r.ID
 	}
@@ -80,9 +120,6 @@ func (j *joined) add(f *file, r *record.Record) {
 		j.prompt = true
 	}
 }
-
-// open says whether an end may still come.
-func (j *joined) open() bool { return j.end == nil && j.answer() != "deny" }
 
 func (j *joined) decision() record.Decision {
 	if j.req == nil || j.req.Decision == nil {

@@ -22,7 +22,7 @@ import (
 const (
 	keyFile    = "log.key"
 	pubFile    = "log.pub"
-	anchorFile = "last.checkpoint" // a copy of the newest checkpoint, at most a second old, outside the segments
+	anchorFile = "last.checkpoint" // a copy of the newest checkpoint, about a second old at most, outside the segments
 	lockFile   = "lock"            // in Dir
 )
 
@@ -101,19 +101,19 @@ func readAnchor(keyDir string, key opener) (anchor, error) {
 	return anchor{c, name}, nil
 }
 
-// keepAnchor writes the newest checkpoint to last.checkpoint, at most once a second, until stop is closed, and once more
-// then. It returns the last error of writing.
+// keepAnchor writes the newest checkpoint to last.checkpoint a second after it changed, so that its syncs stay out of the way
+// of the commits that come together, until stop is closed, and once more then. It returns the last error of writing.
 func (l *Log) keepAnchor(stop <-chan struct{}) (err error) {
 	for {
 		select {
 		case <-l.dirty:
-			err = l.writeAnchor()
 		case <-stop:
 			return l.writeAnchor()
 		}
 		pause := time.NewTimer(time.Second)
 		select {
 		case <-pause.C:
+			err = l.writeAnchor()
 		case <-stop:
 			pause.Stop()
 			return l.writeAnchor()

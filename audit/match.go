@@ -34,9 +34,9 @@ func matchRule(d record.Decision, want string) bool {
 	return false
 }
 
-// matchDecision tests what the decision alone tells.
-func matchDecision(f record.Filter, d record.Decision) bool {
-	return equal(d.Verdict, f.Verdict) && matchRule(d, f.Rule)
+// matchRequest tests what the request and its decision tell.
+func matchRequest(f record.Filter, r *record.Record, d record.Decision) bool {
+	return equal(r.Tool, f.Tool) && under(r.Project, f.Project) && equal(d.Verdict, f.Verdict) && matchRule(d, f.Rule)
 }
 
 // matchCall tests the rest.

@@ -81,7 +81,7 @@ func (l *Log) retry(cause error, group []*request, items []segment.Item, damaged
 	memory, must := l.state, l.seq
 	l.mu.Unlock()
 	if old != nil && damaged {
-		if old.Intact() == nil {
+		if old.Here() {
 			if _, err := l.setAside(old.Name()); err != nil {
 				l.restore(old)
 				return true, err

@@ -125,8 +125,15 @@ func (rg Range) holds(leaf []byte) bool {
 	if rg.From.IsZero() && rg.To.IsZero() {
 		return true
 	}
-	t, err := record.PeekTime(leaf)
-	return err != nil || inRange(t, rg.From, rg.To)
+	h, ok := record.Peek(leaf)
+	if !ok {
+		r, err := record.Unmarshal(leaf)
+		if err != nil {
+			return true
+		}
+		h = r.Head()
+	}
+	return inRange(h.Time, rg.From, rg.To)
 }
 
 // inRange says whether t is in [from, to); zero times do not restrict.

@@ -20,7 +20,11 @@ type source interface {
 	borrow(n segment.Name) (*segment.Segment, func())
 }
 
-func (l *Log) place() (string, segment.Options) { return l.o.Dir, l.segmentOptions(false) }
+func (l *Log) place() (string, segment.Options) {
+	o := l.segmentOptions(false)
+	o.Timeout = readerPatience
+	return l.o.Dir, o
+}
 
 func (l *Log) borrow(n segment.Name) (*segment.Segment, func()) {
 	l.mu.RLock()

@@ -145,8 +145,13 @@ func (l *Log) await(running <-chan *commit) (*commit, error) {
 }
 
 // commit writes a group into the live segment, after beginning a new one if it is time.
-func (l *Log) commit(group []*request) *commit {
-	c := new(commit)
+func (l *Log) commit(group []*request) (c *commit) {
+	c = new(commit)
+	defer func() {
+		if p := recover(); p != nil {
+			c.err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	if c.rollErr, c.err = l.roll(); c.err != nil {
 		return c
 	}
@@ -170,13 +175,13 @@ func (l *Log) commit(group []*request) *commit {
 
 // append writes items into the live segment and makes them visible.
 func (l *Log) append(items []segment.Item, ops []segment.Op) ([]tlog.Hash, error) {
+	if err := l.live.Intact(); err != nil {
+		return nil, err
+	}
 	if f := l.o.seam.before; f != nil {
 		if err := f(); err != nil {
 			return nil, err
 		}
-	}
-	if err := l.live.Intact(); err != nil {
-		return nil, err
 	}
 	l.attempted = items[len(items)-1].Seq
 	roots, err := l.live.Append(items, ops, l.sign)

@@ -8,9 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 )
 
 // MaxLeaf is the largest leaf that Unmarshal takes, in bytes.
@@ -45,27 +43,6 @@ func Unmarshal(leaf []byte) (*Record, error) {
 		return nil, fmt.Errorf("record has version %d, this program knows 1 to %d", r.V, Version)
 	}
 	return r, nil
-}
-
-var errNoTime = errors.New("record has no time where it should be")
-
-// PeekTime returns the time of a leaf without decoding the rest of it. It relies on the frozen field order.
-func PeekTime(leaf []byte) (time.Time, error) {
-	const mark = `,"time":"`
-	head := leaf[:min(len(leaf), 96)]
-	_, rest, ok := bytes.Cut(head, []byte(mark))
-	if !ok {
-		return time.Time{}, errNoTime
-	}
-	text, _, ok := bytes.Cut(rest, []byte{'"'})
-	if !ok {
-		return time.Time{}, errNoTime
-	}
-	var t time.Time
-	if err := t.UnmarshalText(text); err != nil {
-		return time.Time{}, errNoTime
-	}
-	return t, nil
 }
 
 // MAC returns the commitment to a body:

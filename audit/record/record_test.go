@@ -74,8 +74,8 @@ func TestTheFormatIsFrozen(t *testing.T) {
 		if d := cmp.Diff(r, *back); d != "" {
 			t.Errorf("%s: read back differently:\n%s", name, d)
 		}
-		if at, err := record.PeekTime(want); err != nil || !at.Equal(r.Time) {
-			t.Errorf("%s: peeked %v, %v", name, at, err)
+		if h, ok := record.Peek(want); !ok || h != r.Head() {
+			t.Errorf("%s: peeked %+v, %v", name, h, ok)
 		}
 	}
 }
@@ -161,6 +161,41 @@ func TestIDsSortByTimeAndDiffer(t *testing.T) {
 	}
 }
 
+func TestPeekReadsPlainHeadsAndLeavesTheRestToUnmarshal(t *testing.T) {
+	t.Parallel()
+	plain := full()
+	for name, tt := range map[string]struct {
+		change func(*record.Record)
+		ok     bool
+	}{
+		"every field":          {func(*record.Record) {}, true},
+		"no call":              {func(r *record.Record) { r.Call = "" }, true},
+		"no agent":             {func(r *record.Record) { r.Agent = "" }, true},
+		"no session":           {func(r *record.Record) { r.Session = "" }, true},
+		"the largest number":   {func(r *record.Record) { r.Seq = 1<<64 - 1 }, true},
+		"a quote in an id":     {func(r *record.Record) { r.ID = `a"b` }, false},
+		"a letter beyond it":   {func(r *record.Record) { r.Session = "\u00e4" }, false},
+		"a backslash":          {func(r *record.Record) { r.Session = `\` }, false},
+		"a line end in a call": {func(r *record.Record) { r.Call = "a\nb" }, false},
+		"no id":                {func(r *record.Record) { r.ID = "" }, false},
+	} {
+		r := plain
+		tt.change(&r)
+		leaf, err := record.Marshal(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, ok := record.Peek(leaf); ok != tt.ok || ok && h != r.Head() {
+			t.Errorf("%s: %+v, %v", name, h, ok)
+		}
+		for i := range leaf {
+			if h, ok := record.Peek(leaf[:i]); ok && h.Seq != r.Seq {
+				t.Errorf("%s: cut at %d: %+v", name, i, h)
+			}
+		}
+	}
+}
+
 // undecodable are leaves that Unmarshal must refuse.
 var undecodable = []string{
 	"", "null", "{}", "[]", "{", `{"v":0}`, `{"v":2}`, `{"v":1,"seq":-1}`, `{"v":"1"}`, `{"v":1,"time":"never"}`, "\x00", strings.Repeat("[", 10000),
@@ -187,9 +222,9 @@ func FuzzUnmarshal(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, leaf []byte) {
-		_, _ = record.PeekTime(leaf) // must not panic
 		r, err := record.Unmarshal(leaf)
 		if err != nil {
+			_, _ = record.Peek(leaf) // must not panic
 			return
 		}
 		again, err := record.Marshal(r)
@@ -204,8 +239,8 @@ func FuzzUnmarshal(f *testing.F) {
 		if err != nil || !bytes.Equal(again, third) {
 			t.Fatalf("not stable: %s\n%s", again, third)
 		}
-		if at, err := record.PeekTime(again); err != nil || !at.Equal(r.Time) {
-			t.Fatalf("peeked %v, %v of %s", at, err, again)
+		if h, ok := record.Peek(again); ok && h != back.Head() {
+			t.Fatalf("peeked %+v of %s", h, again)
 		}
 	})
 }

@@ -211,17 +211,26 @@ func (s *Segment) Intact() error {
 	return nil
 }
 
+// Here says whether the path still leads to the open file, short or not.
+func (s *Segment) Here() bool {
+	fi, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(fi, s.id)
+}
+
 // Close closes the file.
 func (s *Segment) Close() error {
 	return guard(s.db.Close)
 }
 
-// abandon closes the file of a database that could not be opened. Its mapping, if any, stays.
+// abandon closes the file of a database that could not be opened. If bbolt panicked the mapping stays, and a mapping keeps
+// the file lock, so that is released by hand.
 func (s *Segment) abandon() {
 	if s.db != nil {
 		_ = s.Close() // it was not written to
 	} else if s.file != nil {
-		_ = s.file.Close() // bbolt may have closed it already
+		// bbolt may have closed it already; then both fail, and that is all right.
+		_ = syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN)
+		_ = s.file.Close()
 	}
 }
 
