@@ -112,6 +112,8 @@ func TestErrorsOfRulesFilesNameTheirPlace(t *testing.T) {
 		"deep dashes":                          {strings.Repeat("- ", 5000) + "a\n", "nested lists on a line"},
 		"deep indentation":                     {strings.Repeat(" ", 3000) + "a: b\n", "indented by more"},
 		"a large file":                         {strings.Repeat("# x\n", 70_000), "larger than"},
+		"keys beyond counting":                 {"version: 1\n" + manyKeys(20_000), "more than 6000 keys"},
+		"quoted keys beyond counting":          {"version: {" + strings.Repeat("\"a\":1,", 20_000) + "}", "more than 6000 keys"},
 		"many keys":                            {"version: 1\n" + manyKeys(200), "more than 64 keys"},
 		"a pattern with a hostile long text":   {rule + "deny: [\"Bash(" + strings.Repeat("x", 5000) + "\"]\n", "..."},
 		"why that is too long":                 {rule + "deny: [Bash]\n    why: " + strings.Repeat("x", 501) + "\n", "1 to 500 bytes"},

@@ -77,7 +77,7 @@ func parseRules(layer Layer, file string, data []byte) ([]*rule, []*tune, error)
 				tunes = append(tunes, t)
 			}
 		default:
-			return nil, nil, k.err("unknown key %q; want version, rules, tune", k.text)
+			return nil, nil, k.err("unknown key %q; want version, rules, tune", shorten(k.text, 80))
 		}
 	}
 	if !version {
@@ -158,7 +158,7 @@ func (r *rule) set(k, v *node) error {
 	case "no_match":
 		r.noMatch, err = parseCases(k.text, v)
 	default:
-		return k.err("unknown key %q in a rule", k.text)
+		return k.err("unknown key %q in a rule", shorten(k.text, 80))
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (r *rule) mayHave(k *node) error {
 	switch k.text {
 	case "floor", "profiles", "severity":
 		if !builtin {
-			return k.err("unknown key %q in a rule", k.text)
+			return k.err("unknown key %q in a rule", shorten(k.text, 80))
 		}
 	case "allow", "except", "why", "instead", "gate", "scope":
 		if r.layer == LayerProject {
@@ -186,7 +186,7 @@ func (r *rule) setProfiles(v *node) error {
 	r.profiles = map[string]event.Decision{}
 	for i, k := range v.keys {
 		if k.text != ProfileStrict && k.text != ProfileCI {
-			return k.err("unknown profile %q", k.text)
+			return k.err("unknown profile %q", shorten(k.text, 80))
 		}
 		d, err := v.list[i].oneOf("verdict", "deny", "ask", "pass")
 		if err != nil {
@@ -295,7 +295,7 @@ func parseMatcher(n *node) (*matcher, error) {
 			}
 			m.target = words[0]
 		default:
-			return nil, k.err("unknown key %q in an effect matcher", k.text)
+			return nil, k.err("unknown key %q in an effect matcher", shorten(k.text, 80))
 		}
 	}
 	return m, nil

@@ -90,7 +90,7 @@ func parseScope(n *node, rule bool) (scope, error) {
 		case k.text == "session" && rule:
 			s.session, err = v.flag("session")
 		default:
-			return s, k.err("unknown key %q in a scope", k.text)
+			return s, k.err("unknown key %q in a scope", shorten(k.text, 80))
 		}
 		if err != nil {
 			return s, err
@@ -120,7 +120,7 @@ func parseTune(layer Layer, n *node) (*tune, error) {
 		case "when":
 			t.when, err = parseScope(v, false)
 		default:
-			return nil, k.err("unknown key %q in a tune entry", k.text)
+			return nil, k.err("unknown key %q in a tune entry", shorten(k.text, 80))
 		}
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func parseCases(key string, v *node) ([]ownCase, error) {
 				case "input":
 					c.Input, c.text = json.RawMessage(n.list[i].text), n.list[i].text
 				default:
-					return nil, k.err("unknown key %q in a case", k.text)
+					return nil, k.err("unknown key %q in a case", shorten(k.text, 80))
 				}
 			}
 			if c.Tool == "" || !json.Valid(c.Input) {

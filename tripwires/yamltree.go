@@ -5,6 +5,7 @@ package tripwires
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -21,7 +22,8 @@ const (
 	maxFlowOpens  = 4000
 	maxIndent     = 64
 	maxDashes     = 4
-	maxKeys       = 64
+	maxKeys       = 64   // of one mapping
+	maxColons     = 6000 // keys of the whole file: the parser compares each with all others of its mapping
 )
 
 // node is a YAML value with its position: a scalar, a list or a mapping. It exists so that the rules loader sees nothing of
@@ -68,7 +70,7 @@ func checkYAML(data []byte) *posError {
 	if !utf8.Valid(data) {
 		return errAt(1, 1, "file is not UTF-8 text")
 	}
-	line, col, depth, opens, dashes := 1, 0, 0, 0, 0
+	line, col, depth, opens, dashes, colons := 1, 0, 0, 0, 0, 0
 	start := true // only indicators and blanks so far on this line
 	var quote byte
 	for i := 0; i < len(data); i++ {
@@ -88,6 +90,11 @@ func checkYAML(data []byte) *posError {
 			// Counted inside quotes too: whatever the parser takes for a quote, the total stays small.
 			if opens++; opens > maxFlowOpens {
 				return errAt(line, col, "more than %d brackets", maxFlowOpens)
+			}
+		}
+		if c == ':' && (i+1 == len(data) || strings.IndexByte(" \n\r\t", data[i+1]) >= 0 || i > 0 && strings.IndexByte("'\"", data[i-1]) >= 0) {
+			if colons++; colons > maxColons {
+				return errAt(line, col, "more than %d keys", maxColons)
 			}
 		}
 		if start {
@@ -243,7 +250,7 @@ func (n *node) addPair(p *ast.MappingValueNode, depth int) error {
 	}
 	for _, old := range n.keys {
 		if old.text == k.text {
-			return k.err("key %q is given twice", k.text)
+			return k.err("key %q is given twice", shorten(k.text, 80))
 		}
 	}
 	v, err := convert(p.Value, depth+1)
