@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,9 +17,8 @@ import (
 // Gate holds all cards. It is safe for concurrent use. It has no goroutine of its own: its owner calls Tick about once a
 // second, and Close at the end.
 type Gate struct {
-	o        Options
-	bootID   string
-	restored []Card
+	o      Options
+	bootID string
 
 	edge chan struct{} // held while one edge is made; the Recorder is only called under it
 	done chan struct{} // closed by Close
@@ -87,7 +84,6 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	if _, err := g.Tick(ctx); err != nil {
 		return nil, fmt.Errorf("approval gate: %w", err)
 	}
-	g.restored = g.List(false)
 	return g, nil
 }
 
@@ -96,10 +92,6 @@ func setDefault[T int | time.Duration](v *T, def T) {
 		*v = def
 	}
 }
-
-// Restored returns the cards that were pending when the Gate was made: a call that waited for one of them got no verdict
-// from the former life.
-func (g *Gate) Restored() []Card { return slices.Clone(g.restored) }
 
 // lock makes the caller the only one that takes edges.
 func (g *Gate) lock(ctx context.Context) error {
@@ -260,87 +252,4 @@ func (g *Gate) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Pending returns how many cards wait for a decision.
-func (g *Gate) Pending() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pendingLocked()
-}
-
-func (g *Gate) pendingLocked() (n int) {
-	for _, e := range g.cards {
-		if e.State == Pending {
-			n++
-		}
-	}
-	return n
-}
-
-// List returns the pending cards, or all that are kept, in the order in which they were requested.
-func (g *Gate) List(all bool) []Card {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	list := []Card{}
-	for _, e := range g.cards {
-		if all || e.State == Pending {
-			list = append(list, e.snapshot())
-		}
-	}
-	slices.SortFunc(list, func(a, b Card) int {
-		if c := a.Requested.Compare(b.Requested); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return list
-}
-
-// Show returns the card whose id begins with idPrefix.
-func (g *Gate) Show(idPrefix string) (Card, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	e, err := g.find(idPrefix)
-	if err != nil {
-		return Card{}, err
-	}
-	return e.snapshot(), nil
-}
-
-// snapshot returns a copy that shares no memory that changes.
-func (e *entry) snapshot() Card {
-	c := e.Card
-	c.Waiting = e.waiters > 0
-	return c
-}
-
-// find returns the one card whose id begins with prefix; the caller holds mu. A card of which only the tombstone is left
-// counts too, so that a prefix never slides from an old card to a new one.
-func (g *Gate) find(prefix string) (*entry, error) {
-	prefix = strings.ToLower(prefix)
-	if prefix == "" || len(prefix) > idLen {
-		return nil, ErrNotFound
-	}
-	if e := g.cards[prefix]; e != nil {
-		return e, nil
-	}
-	var ids []string
-	for _, all := range []func(func(string) bool){maps.Keys(g.cards), maps.Keys(g.tombs)} {
-		for id := range all {
-			if strings.HasPrefix(id, prefix) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	switch {
-	case len(ids) == 0:
-		return nil, ErrNotFound
-	case len(ids) > 1:
-		return nil, ErrAmbiguous
-	}
-	if e := g.cards[ids[0]]; e != nil {
-		return e, nil
-	}
-	return nil, &StaleError{ID: ids[0], State: g.tombs[ids[0]].State}
 }

@@ -227,7 +227,7 @@ func (h *history) check(t *testing.T, w *world, lostAnswers bool) {
 			live[e.Token] = id
 		}
 	}
-	if len(h.gate.cards) > 8 || len(h.gate.byToken) > 8 {
+	if !lostAnswers && len(h.gate.cards) > 8 || len(h.gate.byToken) > len(h.gate.cards) {
 		t.Errorf("%d cards, %d by token", len(h.gate.cards), len(h.gate.byToken))
 	}
 	if runs == 0 || len(state) < 20 {
