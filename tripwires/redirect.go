@@ -99,8 +99,33 @@ func (x *evaluation) writeFile(c *command, w shell.Word, kind EffectKind, redir 
 		}
 		f := l.finding(kind)
 		f.Program, f.Via, f.cmd, f.redir, f.privileged = c.name, c.Via, c.index, redir, c.Privileged
+		if !l.certain {
+			x.doubt("what would be written could not be told")
+		}
+		if out := knownOutput(c); redir && kind == Write && l.res.Settings && out.Known && c.writesOnce() {
+			x.settingsContent(f, &l, func([]byte) ([]byte, bool) { return []byte(out.Text), true })
+			continue
+		}
 		x.addWrite(f, &l)
 	}
+}
+
+// writesOnce reports whether a command's output goes to one plain file and nothing else is done with it.
+func (c *command) writesOnce() bool {
+	files := 0
+	for _, r := range c.Redirs {
+		switch r.Op {
+		case ">", ">|":
+			if r.FD != "" && r.FD != "1" {
+				return false
+			}
+			files++
+		case "<<", "<<-", "<<<":
+		default:
+			return false
+		}
+	}
+	return files == 1 && c.Pipe == 0
 }
 
 // belowMount reports whether the word lies below a mount; a write above one does not reach the host.

@@ -40,7 +40,7 @@ func (x *evaluation) addDelete(f finding, l *located) {
 	if f.Recursive || f.form == "move" {
 		x.takesWith(f, l)
 	}
-	if !l.certain && f.Recursive {
+	if !l.certain {
 		x.doubt("what would be deleted could not be told")
 	}
 	if l.res.Sensitive == "history" {
@@ -75,9 +75,7 @@ func (x *evaluation) removeRest(c *command, how removal) {
 	}
 	f := finding{Effect: Effect{Kind: Delete, Target: "?", Recursive: how.recursive, Forced: how.forced, Program: c.name, Via: c.Via,
 		Place: placeUnknown, Certainty: Uncertain, Note: "the targets come from data"}, form: how.form, cmd: c.index, privileged: c.Privileged}
-	if how.recursive {
-		x.doubt("what would be deleted comes from data")
-	}
+	x.doubt("what would be deleted comes from data")
 	x.add(f)
 }
 
