@@ -28,7 +28,7 @@ func (r *Redactor) JSON(raw []byte, max int) Result {
 		res.Data, res.Redacted = w.walk()
 	default:
 		var text []byte
-		text, res.Redacted = r.scanner.redact(raw)
+		text, res.Redacted = r.scanner.redact(raw, true)
 		res.Data = appendString(make([]byte, 0, len(text)+2), text)
 	}
 	max = limit(max)
@@ -62,6 +62,7 @@ type frame struct {
 	all    string // kind of secret that every string in here is
 	named  string // kind of secret that "name" says "value" is
 	role   byte   // of the current key: 'n' name, 'v' value
+	shell  bool   // the value, or every string in here, is what a shell runs
 }
 
 func (w *walker) walk() ([]byte, int) {
@@ -106,7 +107,7 @@ func (w *walker) open(object bool) {
 	f := frame{object: object, key: object}
 	if len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
-		f.all = top.all
+		f.all, f.shell = top.all, top.shell
 		if f.all == "" && (!object || top.kind == "credential" || top.kind == "secrets") {
 			f.all = top.kind
 		}
@@ -126,6 +127,7 @@ func (w *walker) str(i, end int) {
 	if top.object && top.key {
 		top.key = false
 		top.kind, top.role = keyKind(content)
+		top.shell = runnable(content)
 		if top.role == 'v' {
 			top.kind = top.named
 		}
@@ -166,7 +168,8 @@ func (w *walker) number(i, end int) {
 }
 
 func (w *walker) text(i, end int, content []byte, exact bool) {
-	out, n := w.redact(content)
+	shell := len(w.stack) == 0 || w.stack[len(w.stack)-1].shell
+	out, n := w.redact(content, shell)
 	if n > 0 || !exact {
 		w.replace(i, end, out)
 		w.n += n
@@ -209,6 +212,15 @@ func keyKind(key []byte) (kind string, role byte) {
 		return "authorization", 0
 	}
 	return secretName(key), 0
+}
+
+// runnable reports whether a key's value is what a shell runs. Anything else is text, such as the content of a file.
+func runnable(key []byte) bool {
+	switch string(key) {
+	case "command", "commands", "cmd", "script", "args", "arguments", "argv", "input", "code":
+		return true
+	}
+	return false
 }
 
 // stringEnd returns the end of the literal that begins at src[i], its closing quote included.

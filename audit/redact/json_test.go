@@ -35,6 +35,10 @@ var documents = []struct{ name, in, want string }{
 	{"control characters and markup", `{"x":"\u0000\u001b<&> TOKEN=abc123"}`, `{"x":"\u0000\u001b<&> TOKEN=[redacted:token]"}`},
 	{"no JSON", `{"TOKEN=abc123 `, `"{\"TOKEN=[redacted:token] "`},
 	{"nothing", ``, `null`},
+	{"a settings file", `{"content":"A=1\nDB_PASSWORD=a&b;c|d\nexport TOKEN=e(f)g\n  password: h<i>j\r\nx: y"}`, `{"content":"A=1\nDB_PASSWORD=[redacted:password]\nexport TOKEN=[redacted:token]\n  password: [redacted:password]\r\nx: y"}`},
+	{"a command of several lines", `{"command":"A=1\nDB_PASSWORD=a;reboot\n"}`, `{"command":"A=1\nDB_PASSWORD=[redacted:password];reboot\n"}`},
+	{"a list of commands", `{"commands":["TOKEN=a;reboot"],"x":"TOKEN=a;b"}`, `{"commands":["TOKEN=[redacted:token];reboot"],"x":"TOKEN=[redacted:token]"}`},
+	{"code in a file", `{"content":"password = get(x);\nsecret: a;\n"}`, `{"content":"password = get(x);\nsecret: [redacted:secret]\n"}`},
 	{"repeated keys", `{"token":"a1b2c3","token":"d4e5f6"}`, `{"token":"[redacted:token]","token":"[redacted:token]"}`},
 }
 

@@ -6,7 +6,8 @@
 // becomes [redacted:KIND]; nothing in the text can prevent that.
 //
 // It errs towards the other side where a program could hide behind it: a shell substitution in place of a value, or text
-// that merely follows the first line of a key, stays readable.
+// that merely follows the first line of a key, stays readable, and in what a shell runs a value ends where the shell's word
+// ends. In other text, such as the content of a settings file, it may be the rest of its line.
 package redact
 
 // DefaultMax is the limit of a body in bytes when the caller names none.
@@ -17,7 +18,7 @@ const minMax = 128
 
 // Result is a redacted text and what was done to it.
 type Result struct {
-	Data     []byte // never shares memory with the input if it differs from it
+	Data     []byte // the input itself if nothing was changed: neither may be written to
 	Full     int    // length of the input in bytes
 	Redacted int    // how many secrets were taken out
 	Cut      bool   // Data was shortened to fit
@@ -31,11 +32,11 @@ type Redactor struct {
 // New returns a Redactor for all kinds of secrets.
 func New() *Redactor { return &Redactor{scanner: newScanner()} }
 
-// Text redacts plain text and cuts it to max bytes (<= 0: DefaultMax). The middle goes, a mark says how much of it. Bytes
+// Text redacts plain text, which may hold commands, and cuts it to max bytes (<= 0: DefaultMax). The middle goes, a mark says how much of it. Bytes
 // that are no UTF-8 are replaced by U+FFFD.
 func (r *Redactor) Text(data []byte, max int) Result {
 	res := Result{Data: data, Full: len(data)}
-	res.Data, res.Redacted = r.scanner.redact(data)
+	res.Data, res.Redacted = r.scanner.redact(data, true)
 	res.Data, res.Cut = cutText(toValid(res.Data), limit(max))
 	return res
 }

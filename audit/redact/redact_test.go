@@ -103,6 +103,7 @@ var secrets = []struct{ name, in, secret, want string }{
 	{"echo into a file", `echo "TOKEN=hunter2" >> .env`, "hunter2", `echo "TOKEN=[redacted:token]" >> .env`},
 	{"sed", `sed -i 's/^PASSWORD=.*/PASSWORD=hunter2/' .env`, "hunter2", `sed -i 's/^PASSWORD=[redacted:password]' .env`},
 	{"Docker token", "x " + "dckr_" + "pat_AbCdEfGh1jKlMnOpQrStUvWxYz0", "pat_AbCd", "x [redacted:docker-token]"},
+	{"a space of the word", `PASSWORD=a\ hunter2 ls`, "hunter2", `PASSWORD=[redacted:password] ls`},
 	{"a password named pass that begins with a digit", "pass=1secret", "1secret", "pass=[redacted:password]"},
 	{"two in a row", "A_TOKEN=abc123 B_TOKEN=def456", "def456", "A_TOKEN=[redacted:token] B_TOKEN=[redacted:token]"},
 }

@@ -41,16 +41,17 @@ type found struct {
 // pass is one run of a scanner over src.
 type pass struct {
 	*scanner
-	src  []byte
-	done int // what lies before it is settled: copied or replaced
+	src   []byte
+	shell bool // src is what a shell runs: nothing may be taken out with a value that a shell would not read as part of it
+	done  int  // what lies before it is settled: copied or replaced
 	// The last long run of token characters that was measured, so that text made of half tokens is not measured again
 	// from each of them.
 	runFrom, runTo int
 }
 
 // redact returns src without its secrets and how many there were. Without any it returns src itself.
-func (s *scanner) redact(src []byte) ([]byte, int) {
-	p := pass{scanner: s, src: src}
+func (s *scanner) redact(src []byte, shell bool) ([]byte, int) {
+	p := pass{scanner: s, src: src, shell: shell}
 	var out []byte
 	n := 0
 	for i := 0; i+1 < len(src); { // no secret begins with the last byte

@@ -80,6 +80,9 @@ func (p *pass) bare(v int, kind string, loose bool) (found, bool) {
 		end = p.expansion(v)
 	}
 	for end < len(p.src) && !p.endsBare(end) {
+		if p.src[end] == '\\' && end+1 < len(p.src) && isSpace(p.src[end+1]) { // a space of the word
+			end++
+		}
 		end++
 	}
 	if end == v {
