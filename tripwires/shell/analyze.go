@@ -114,11 +114,11 @@ func (in *interp) top(src string) {
 			return
 		}
 	}
-	in.guard(func() { in.stmts(in.root(), []*state{in.start()}, p.stmts) })
+	in.guard(func() { in.runTraps(in.root(), in.stmts(in.root(), []*state{in.start()}, p.stmts)) })
 	if zsh && (z.err == "" || len(z.stmts) > 0) {
 		in.zsh, in.second = true, true
 		in.steps, in.loops, in.temps, in.depth = 0, 0, 0, 0
-		in.guard(func() { in.stmts(in.root(), []*state{in.start()}, z.stmts) })
+		in.guard(func() { in.runTraps(in.root(), in.stmts(in.root(), []*state{in.start()}, z.stmts)) })
 		in.zsh, in.second = false, false
 	}
 	if p.err != "" && z.err != "" {
@@ -166,6 +166,7 @@ type ctx struct {
 	mounts      [][2]string
 	scripts     int // nested sources
 	wraps       int // wrappers around
+	empty       int // words in front that are taken to be empty
 	inFunc      int
 	inLoop      int
 	savesFrom   int

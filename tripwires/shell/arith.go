@@ -75,11 +75,21 @@ func (in *interp) arithText(c ctx, s *state, t string, hops int) (int64, bool) {
 		}
 		return in.arithText(c, s, strings.TrimSpace(val.s), hops+1)
 	}
-	if strings.Contains(t, "$(") || strings.Contains(t, "`") {
-		// A value used in arithmetic is evaluated again: x='a[$(cmd)]'; ((x)) runs cmd.
-		in.block(c, Opaque{Why: "a variable holds code that arithmetic runs", Kind: "eval"})
+	if hops > 2 || len(t) > 1024 {
+		if strings.ContainsAny(t, "$`") {
+			in.block(c, Opaque{Why: "a variable holds code that arithmetic runs", Kind: "eval"})
+		}
+		return 0, false
 	}
-	return 0, false
+	// A value used in arithmetic is evaluated in turn: x='a[$(cmd)]'; ((x)) runs cmd.
+	x, ok := parseArith(t, in.lang())
+	if !ok {
+		return 0, false
+	}
+	if w, isWord := x.(*syntax.Word); isWord && w.Lit() == t {
+		return 0, false
+	}
+	return in.arith(c, s, x)
 }
 
 // setNumber assigns the result of an arithmetic assignment.

@@ -14,6 +14,9 @@ func (in *interp) builtin(c ctx, s *state, k call) ([]*state, bool) {
 	args := k.argv[1:]
 	list := func() { in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos}) }
 	one := []*state{s}
+	if evaluatesNames(name) {
+		in.namesWithCode(c, s, k)
+	}
 	switch name {
 	case ":", "true":
 		list()
@@ -55,8 +58,14 @@ func (in *interp) builtin(c ctx, s *state, k call) ([]*state, bool) {
 		s.status = statusOK
 	case "unset":
 		list()
+		function := false
 		for _, a := range args {
-			if !strings.HasPrefix(a.Text, "-") {
+			switch {
+			case strings.HasPrefix(a.Text, "-"):
+				function = strings.Contains(a.Text, "f")
+			case function:
+				delete(s.funcs, a.Text)
+			default:
 				in.unset(s, a)
 			}
 		}
@@ -144,8 +153,7 @@ func (in *interp) unset(s *state, w Word) {
 	case !w.Known:
 		s.forget()
 	case validName(w.Text):
-		s.setVar(w.Text, variable{})
-		delete(s.funcs, w.Text)
+		s.setVar(w.Text, variable{}) // a function of that name may stay
 	default:
 		if name, _, ok := strings.Cut(w.Text, "["); ok && validName(name) {
 			s.setVar(name, variable{isArr: true, lost: true, set: true})
@@ -250,13 +258,71 @@ func (in *interp) trap(c ctx, s *state, k call) {
 	if len(args) < 2 || strings.HasPrefix(args[0].Text, "-") || args[0].Text == "" {
 		return
 	}
+	tr := trap{text: args[0].val(), call: k}
+	s.traps = append(slices.Clip(s.traps), tr)
+	in.runTrap(c, s, tr)
+	s.status = statusOK
+}
+
+// trap is the text of a trap and where it was set.
+type trap struct {
+	text val
+	call call
+}
+
+// runTrap lists what a trap would start if it went off in the state s.
+func (in *interp) runTrap(c ctx, s *state, tr trap) {
 	rc := c.under("trap")
 	rc.maybe()
+	old := in.nestedIn
 	sub := s.clone()
-	for _, r := range in.runText(rc, sub, args[0].val(), textRun{kind: "eval", pos: k.pos, argv: k.argv}) {
+	sub.stop, sub.traps = running, nil
+	for _, r := range in.runText(rc, sub, tr.text, textRun{kind: "eval", pos: tr.call.pos, argv: tr.call.argv}) {
 		s.absorb(r)
 	}
-	s.status = statusOK
+	in.nestedIn = old
+}
+
+// runTraps lists the traps once more for the states in which a shell ends.
+func (in *interp) runTraps(c ctx, states []*state) []*state {
+	for _, s := range states {
+		for _, tr := range s.traps {
+			in.runTrap(c, s, tr)
+		}
+	}
+	return states
+}
+
+// evaluatesNames tells the builtins that evaluate the subscript in a name: read 'a[$(cmd)]' runs cmd.
+func evaluatesNames(name string) bool {
+	switch name {
+	case "read", "unset", "test", "[", "printf", "declare", "typeset", "local", "export", "readonly", "let", "mapfile", "getopts", "wait":
+		return true
+	}
+	return false
+}
+
+// namesWithCode runs the code in subscripts of such names.
+func (in *interp) namesWithCode(c ctx, s *state, k call) {
+	for i, a := range k.argv[1:] {
+		at := strings.IndexByte(a.Text, '[')
+		if at <= 0 || !validName(a.Text[:at]) || !strings.ContainsAny(a.Text[at:], "$`") {
+			continue
+		}
+		if name := k.argv[0].Text; (name == "test" || name == "[") && (i == 0 || k.argv[i].Text != "-v" && k.argv[i].Text != "-R") {
+			continue
+		}
+		if name := k.argv[0].Text; name == "printf" && (i == 0 || k.argv[i].Text != "-v") {
+			continue
+		}
+		v := a.val()
+		v.s = v.s[at+1:]
+		if end := strings.LastIndexByte(v.s, ']'); end >= 0 {
+			v.s = v.s[:end]
+		}
+		v.s = ": " + v.s
+		in.runText(c.under("subscript"), s.clone(), v, textRun{kind: "eval", pos: k.pos, argv: k.argv})
+	}
 }
 
 // commandOptions runs the texts that complete -C, compgen -C and bind -x take.

@@ -14,8 +14,16 @@ import (
 func (in *interp) call(c ctx, s *state, x *syntax.CallExpr, rds []*syntax.Redirect) []*state {
 	s.ghost = false
 	if len(x.Args) > 0 && len(s.aliases) > 0 {
-		if states, ok := in.alias(c, s, x, rds); ok {
-			return states
+		// Whether aliases count depends on the shell's options: both ways are followed.
+		sub := s.clone()
+		if states, ok := in.alias(c, sub, x, rds); ok {
+			aliases := s.aliases
+			s.aliases = nil
+			plain := in.call(c, s, x, rds)
+			for _, r := range plain {
+				r.aliases = aliases
+			}
+			return settle(append(slices.Clone(states), plain...))
 		}
 	}
 	s.status = statusUnknown
@@ -232,9 +240,10 @@ func (in *interp) dispatch(c ctx, s *state, k call) []*state {
 func (in *interp) unknownProgram(c ctx, s *state, k call) []*state {
 	w := k.argv[0]
 	in.emit(c, s, Command{Argv: k.argv, Redirs: k.redirs, Pos: k.pos})
-	if w.Text == unk && w.Split && len(k.argv) > 1 {
+	if w.Text == unk && w.Split && len(k.argv) > 1 && c.empty < 4 {
 		// $SUDO rm -rf x: the variable may be empty.
 		rc := c
+		rc.empty++
 		rc.maybe()
 		sub := s.clone()
 		for _, r := range in.dispatch(rc, sub, k.from(1)) {

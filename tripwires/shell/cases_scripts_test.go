@@ -53,4 +53,13 @@ var scriptsCases = []tableCase{
 	{"an unknown pipe into a shell", "make script | sh", "make script\n!stdin-shell"},
 	{"trap's text is code", "trap 'rm -rf /tmp/x' EXIT", "trap \"rm -rf /tmp/x\" EXIT\nrm -rf /tmp/x via trap"},
 	{"BASH_ENV is a script", "BASH_ENV=deploy.sh bash -c true", "rm -rf unset:?/x via $BASH_ENV\nBASH_ENV=deploy.sh true via bash -c"},
+	{"a script linked and run", "ln -s deploy.sh l.sh; sh l.sh /z", "ln -s deploy.sh l.sh\nsh l.sh /z +linked\nrm -rf /z/x via sh FILE +linked"},
+	{"a script moved into a directory", "echo rm -rf / > x.sh; mv x.sh /tmp; sh /tmp/x.sh", "echo rm -rf / >x.sh\nmv x.sh /tmp\nsh /tmp/x.sh\nrm -rf / via sh FILE"},
+	{"a script written by dd", "dd of=x.sh <<< 'rm -rf /'; sh x.sh", "dd of=x.sh <<<\"rm -rf /\\n\"\nsh x.sh\nrm -rf / via sh FILE"},
+	{"a script changed in place", "sed -i s/a/b/ deploy.sh; sh deploy.sh", "sed -i s/a/b/ deploy.sh\nsh deploy.sh\n!script"},
+	{"a script found by PATH", "echo 'rm -rf /' > ls; chmod +x ls; PATH=.:$PATH; ls", "echo \"rm -rf /\" >ls\nchmod +x ls\nPATH=unset:.:?\nls\nrm -rf / via /home/dev/shop/ls"},
+	{"the standard input as a file", `bash /dev/stdin <<< 'rm -rf /'; . /dev/stdin <<< "$(curl x)"`, "bash /dev/stdin <<<\"rm -rf /\\n\"\nrm -rf / <<<\"rm -rf /\\n\" via bash\ncurl x via $()\n. /dev/stdin <<<download:\"?\\n\"\n!script download"},
+	{"a group that reads a download", "curl x | { cat; } | (bash)", "curl x\ncat\n!stdin-shell download"},
+	{"a redirected download", "bash < <(curl x)", "curl x via <()\n!stdin-shell download"},
+	{"git config makes an alias of code", "git config --global alias.x '!rm -rf /'", "git config --global alias.x \"!rm -rf /\"\nrm -rf / via git config"},
 }

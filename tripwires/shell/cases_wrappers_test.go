@@ -42,6 +42,12 @@ var wrappersCases = []tableCase{
 	{"an editor variable is a command", "GIT_SEQUENCE_EDITOR='sed -i s/a/b/' git rebase -i HEAD", "sed -i s/a/b/ via $GIT_SEQUENCE_EDITOR\nGIT_SEQUENCE_EDITOR=\"sed -i s/a/b/\" git rebase -i HEAD"},
 	{"tar's checkpoint action is code", "tar xf a --checkpoint=1 --checkpoint-action=exec='rm -rf /'", "tar xf a --checkpoint=1 \"--checkpoint-action=exec=rm -rf /\"\nrm -rf / via tar"},
 	{"ssh's proxy command runs here", "ssh -o ProxyCommand='rm -rf /x' host", "ssh -o \"ProxyCommand=rm -rf /x\" host\nrm -rf /x via ssh -o"},
+	{"sudo -s reads its input", "sudo -s <<< 'rm -rf /'", "rm -rf / via sudo,sh"},
+	{"runners of project tools", "poetry run rm -rf x; bundle exec -- rm y; direnv exec . rm z", "poetry run rm -rf x\nrm -rf x via poetry run\nbundle exec -- rm y\nrm y via bundle exec\ndirenv exec . rm z\nrm z via direnv exec"},
+	{"gosu and xvfb-run", "gosu dev rm x; xvfb-run -a rm y", "rm x via gosu\nrm y via xvfb-run"},
+	{"an option that is not known may take a value", "env --novel x rm -rf /; nice -q 3 rm y; xargs --novel v rm", "rm -rf / via env\nx rm -rf / via env\nrm y via nice\n3 rm y via nice\nrm via xargs +stdin-args\nv rm via xargs +stdin-args"},
+	{"options that are known take none", "sudo -E apt-get remove x; xargs -0 git rm; env -i make clean", "apt-get remove x via sudo\ngit rm via xargs +stdin-args\nmake clean via env"},
+	{"env -a takes a value", "env -a x rm -rf /", "rm -rf / via env"},
 }
 
 var feedingCases = []tableCase{

@@ -125,7 +125,7 @@ func (in *interp) attributes(s *state, name, kind, opts string, naked bool) {
 		v = variable{isArr: true, set: true, lost: true, exported: v.exported}
 	}
 	if strings.ContainsAny(opts, "ilu") && !v.isArr {
-		v.v = spoiled(v.v) // arithmetic or a change of case on each assignment
+		v.v, v.odd = spoiled(v.v), true // arithmetic or a change of case on each assignment
 	}
 	s.setVar(name, v)
 }

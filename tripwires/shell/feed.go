@@ -13,6 +13,12 @@ func (in *interp) xargs(c ctx, s *state, k call, name string, o options) []*stat
 	args := k.argv[1:]
 	rc := c.under(name)
 	cmd := slices.Clone(args[o.at:])
+	if o.lost && len(cmd) > 1 && !strings.HasPrefix(cmd[1].Text, "-") {
+		alt := rc
+		alt.maybe()
+		alt.argsStdin = true
+		in.dispatchProgram(alt, s.clone(), call{argv: cmd[1:], redirs: k.redirs, pos: k.pos})
+	}
 	if len(cmd) == 0 {
 		cmd = []Word{{Text: "echo", Known: true, Pos: k.pos}}
 	}

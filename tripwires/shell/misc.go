@@ -93,7 +93,17 @@ func (in *interp) git(c ctx, s *state, k call) []*state {
 			rc.maybe()
 			in.dispatchProgram(rc, s.clone(), call{argv: rest[1:], pos: k.pos})
 		}
-	case "submodule", "rebase", "filter-branch", "clone", "fetch", "pull", "push", "difftool", "mergetool", "grep", "config", "ls-remote":
+	case "config":
+		ops := operands(rest, "f")
+		if len(ops) > 0 && ops[0].Text == "set" {
+			ops = ops[1:]
+		}
+		if len(ops) == 2 {
+			if code, ok := gitConfigCode(ops[0].Text, ops[1].val()); ok {
+				run("git config", code)
+			}
+		}
+	case "submodule", "rebase", "filter-branch", "clone", "fetch", "pull", "push", "difftool", "mergetool", "grep", "ls-remote":
 		in.gitOptions(sub, rest, run)
 	}
 	return []*state{s}
@@ -337,6 +347,49 @@ func (in *interp) hooks(c ctx, s *state, k call, name string) {
 			run(k.argv[i+2].val())
 		}
 	}
+}
+
+// runner lists the command that a project tool starts in its environment: poetry run, bundle exec and the like.
+func (in *interp) runner(c ctx, s *state, k call, name string) []*state {
+	one := []*state{s}
+	verb := "run"
+	switch name {
+	case "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba", "doppler", "infisical", "op", "toolbox", "rustup", "uv":
+	case "bundle", "aws-vault", "chamber", "asdf", "rtx", "mise", "direnv", "pnpm", "yarn", "rbenv", "pyenv", "nodenv":
+		verb = "exec"
+	case "flatpak-spawn", "distrobox-host-exec", "host-spawn":
+		verb = ""
+	case "nix-shell", "sg", "vagrant":
+		for i, a := range k.argv {
+			if (a.Text == "--run" || a.Text == "--command" || a.Text == "-c") && i+1 < len(k.argv) {
+				return in.runWords(c.under(name), s, k, k.argv[i+1:i+2])
+			}
+		}
+		return one
+	default:
+		return one
+	}
+	args := k.argv[1:]
+	if verb != "" {
+		if len(args) == 0 || args[0].Text != verb {
+			return one
+		}
+		args = args[1:]
+	}
+	at := skipOptions(args, 0, " n name p prefix with e env E extra group python ")
+	for i, a := range args {
+		if a.Text == "--" {
+			at = i + 1
+			break
+		}
+	}
+	if (name == "direnv" || name == "rustup") && at == 0 {
+		at = 1 // the directory, or the toolchain
+	}
+	if at < len(args) {
+		return in.dispatchProgram(c.under(strings.TrimSpace(name+" "+verb)), s, call{argv: args[at:], redirs: k.redirs, pos: k.pos})
+	}
+	return one
 }
 
 // runsAsCommand tells the variables whose value other programs run as a command.

@@ -2,7 +2,10 @@
 
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // spec says how a wrapper's command line is read up to the command that it starts.
 type spec struct {
@@ -11,7 +14,8 @@ type spec struct {
 	skip    int    // operands before the command
 	assigns bool   // NAME=value words may stand before the command
 	none    string // options with which there is no command to start
-	single  bool   // long options have one dash
+	flags   string // one-letter options that take no value
+	words   string // long options that take no value
 }
 
 // options is a wrapper's command line, taken apart.
@@ -21,7 +25,7 @@ type options struct {
 	skip  []Word          // operands before the command
 	at    int             // index of the command; len(args) if there is none
 	stop  bool            // an option of spec.none was given
-	lost  bool            // an option is not known, and so perhaps not where the command starts
+	lost  bool            // the last option is not known: the word behind it may be its value and not the command
 }
 
 func (sp spec) read(args []Word) options {
@@ -40,7 +44,8 @@ func (sp spec) read(args []Word) options {
 			}
 			break
 		}
-		if strings.HasPrefix(a, "--") || sp.single {
+		o.lost = false
+		if strings.HasPrefix(a, "--") {
 			name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
 			switch {
 			case has:
@@ -52,6 +57,7 @@ func (sp spec) read(args []Word) options {
 				o.given[name] = args[i]
 			default:
 				o.given[name] = Word{}
+				o.lost = !slices.Contains(strings.Fields(sp.words), name)
 			}
 			continue
 		}
@@ -68,7 +74,11 @@ func (sp spec) read(args []Word) options {
 				break
 			}
 			o.given[f] = Word{}
+			o.lost = j == len(a)-1 && !strings.Contains(sp.flags, f)
 		}
+	}
+	if i > 0 && i <= len(args) && args[i-1].Text == "--" {
+		o.lost = false
 	}
 	for n := 0; n < sp.skip && i < len(args); n++ {
 		o.skip = append(o.skip, args[i])
@@ -118,10 +128,10 @@ func (o options) has(names ...string) (Word, bool) {
 func wrapperSpec(name string) (spec, bool) {
 	switch name {
 	case "sudo":
-		return spec{short: "CDghpRrTtUu", long: "close-from chdir group host prompt chroot role command-timeout type other-user user",
+		return spec{flags: "ABbEHiNnPSs", words: "askpass background preserve-env set-home login non-interactive preserve-groups stdin shell", short: "CDghpRrTtUu", long: "close-from chdir group host prompt chroot role command-timeout type other-user user",
 			assigns: true, none: "l list v validate K remove-timestamp e edit V version help"}, true
 	case "doas":
-		return spec{short: "Cu", none: "L C"}, true
+		return spec{flags: "ns", short: "Cu", none: "L C"}, true
 	case "pkexec":
 		return spec{long: "user", none: "version help"}, true
 	case "run0":
@@ -130,28 +140,28 @@ func wrapperSpec(name string) (spec, bool) {
 	case "please":
 		return spec{short: "adtu", long: "allowenv dir token user target"}, true
 	case "env", "genv":
-		return spec{short: "uCSP", long: "unset chdir split-string", assigns: true, none: "version help"}, true
+		return spec{flags: "i0v", words: "ignore-environment null debug block-signal default-signal ignore-signal", short: "uCSPa", long: "unset chdir split-string argv0", assigns: true, none: "version help"}, true
 	case "nice":
-		return spec{short: "n", long: "adjustment", none: "version help"}, true
+		return spec{flags: "0123456789", short: "n", long: "adjustment", none: "version help"}, true
 	case "ionice":
-		return spec{short: "cnpPu", long: "class classdata pid pgid uid", none: "p pid P pgid u uid"}, true
+		return spec{flags: "t", words: "ignore", short: "cnpPu", long: "class classdata pid pgid uid", none: "p pid P pgid u uid"}, true
 	case "nohup":
 		return spec{none: "version help"}, true
 	case "setsid":
-		return spec{none: "V version h help"}, true
+		return spec{flags: "cfw", words: "ctty fork wait", none: "V version h help"}, true
 	case "timeout", "gtimeout":
-		return spec{short: "ks", long: "kill-after signal", skip: 1, none: "version help"}, true
+		return spec{flags: "v", words: "foreground preserve-status verbose", short: "ks", long: "kill-after signal", skip: 1, none: "version help"}, true
 	case "time", "gtime":
-		return spec{short: "fo", long: "format output", none: "V version help"}, true
+		return spec{flags: "apvqV", words: "append portability verbose quiet", short: "fo", long: "format output", none: "V version help"}, true
 	case "stdbuf":
 		return spec{short: "ioe", long: "input output error", none: "version help"}, true
 	case "unbuffer", "caffeinate", "catchsegv", "proxychains", "proxychains4", "torsocks", "fakeroot", "eatmydata", "dbus-run-session",
 		"chronic", "winpty", "linux32", "linux64", "i386", "x86_64", "setarch", "arch":
 		return spec{short: "twlfbs"}, true
 	case "chrt":
-		return spec{short: "TPD", long: "sched-runtime sched-period sched-deadline", skip: 1, none: "p pid m max V version h help"}, true
+		return spec{flags: "abdfiorGR", words: "all-tasks batch deadline fifo idle other rr reset-on-fork", short: "TPD", long: "sched-runtime sched-period sched-deadline", skip: 1, none: "p pid m max V version h help"}, true
 	case "taskset":
-		return spec{skip: 1, none: "p pid V version h help"}, true
+		return spec{flags: "ac", words: "all-tasks cpu-list", skip: 1, none: "p pid V version h help"}, true
 	case "choom":
 		return spec{short: "np", long: "adjust pid", none: "p pid V version h help"}, true
 	case "prlimit":
@@ -161,47 +171,45 @@ func wrapperSpec(name string) (spec, bool) {
 	case "chroot":
 		return spec{long: "groups userspec", skip: 1, none: "version help"}, true
 	case "unshare":
-		return spec{short: "SGRwl", long: "setuid setgid root wd map-user map-group map-users map-groups propagation setgroups monotonic boottime",
+		return spec{flags: "muinpUCTrfc", words: "mount uts ipc net pid user cgroup time fork map-root-user map-current-user kill-child mount-proc keep-caps", short: "SGRwl", long: "setuid setgid root wd map-user map-group map-users map-groups propagation setgroups monotonic boottime",
 			none: "V version h help"}, true
 	case "nsenter":
-		return spec{short: "tSGW", long: "target setuid setgid wdns", none: "V version h help"}, true
+		return spec{flags: "amuinpUCTFZ", words: "all mount uts ipc net pid user cgroup time preserve-credentials no-fork", short: "tSGW", long: "target setuid setgid wdns", none: "V version h help"}, true
 	case "setpriv":
 		return spec{long: "ruid euid reuid rgid egid regid groups inh-caps ambient-caps bounding-set securebits pdeathsig selinux-label apparmor-profile",
 			none: "d dump"}, true
-	case "capsh":
-		return spec{}, false
 	case "firejail", "bwrap", "catatonit", "dumb-init", "tini":
 		return spec{short: "pe"}, true
 	case "strace":
-		return spec{short: "aeoOpPsSuEIbXU", long: "attach output trace env user", none: "p attach V version h help"}, true
+		return spec{flags: "cCdDfFhiknqrtTvVwxyYzZ", short: "aeoOpPsSuEIbXU", long: "attach output trace env user", none: "p attach V version h help"}, true
 	case "ltrace":
 		return spec{short: "aAeFlnopsuwxX", none: "p V h"}, true
-	case "perf":
-		return spec{}, false
-	case "valgrind":
-		return spec{}, true
+	case "valgrind", "xvfb-run", "rlwrap", "dbus-launch", "dotenv", "grc", "nocache", "numactl", "catsegv":
+		return spec{short: "nsefpCNm", flags: "abcdilqrtvwx"}, true
+	case "gosu", "su-exec", "setuidgid", "faketime", "runcon":
+		return spec{skip: 1}, true
 	case "watch":
-		return spec{short: "nq", long: "interval equexit", none: "v version h help"}, true
+		return spec{flags: "bcdegrtwx", words: "beep color differences errexit chgexit no-title no-wrap exec", short: "nq", long: "interval equexit", none: "v version h help"}, true
 	case "entr":
-		return spec{}, true
+		return spec{flags: "acdnprsz"}, true
 	case "systemd-run":
-		return spec{short: "HMupEd", long: "host machine unit property description slice uid gid nice working-directory setenv service-type " +
+		return spec{flags: "GtqSPr", words: "user system scope pty quiet wait collect no-block same-dir shell pipe remain-after-exit no-ask-password send-sighup", short: "HMupEd", long: "host machine unit property description slice uid gid nice working-directory setenv service-type " +
 			"on-active on-boot on-startup on-unit-active on-unit-inactive on-calendar path-property socket-property timer-property job-mode background",
 			none: "version help"}, true
 	case "systemd-inhibit":
 		return spec{long: "what who why mode", none: "list"}, true
 	case "flock":
-		return spec{short: "wEc", long: "timeout wait conflict-exit-code command", skip: 1}, true
+		return spec{flags: "sxnuoFv", words: "shared exclusive nonblock unlock close no-fork verbose", short: "wEc", long: "timeout wait conflict-exit-code command", skip: 1}, true
 	case "script", "gscript":
 		return spec{short: "cIOBTmEoe", long: "command log-in log-out log-io log-timing logging-format echo output-limit"}, true
 	case "parallel":
-		return spec{short: "jaIdnNLPSsCE", long: "jobs arg-file colsep delimiter max-args max-replace-args sshlogin timeout delay retries joblog " +
+		return spec{flags: "0kqtuvmX", words: "null keep-order quote verbose ungroup dry-run bar eta no-notice will-cite lb line-buffer tag", short: "jaIdnNLPSsCE", long: "jobs arg-file colsep delimiter max-args max-replace-args sshlogin timeout delay retries joblog " +
 			"results workdir tmpdir load memfree nice tagstring tempdir basefile return max-procs wd halt sshloginfile env",
 			none: "version help citation"}, true
 	case "xargs", "gxargs":
-		return spec{short: "aEdIJLnPRsS", long: "arg-file delimiter replace-str max-args max-procs max-chars max-lines", none: "version help"}, true
+		return spec{flags: "0rtpxo", words: "null no-run-if-empty verbose interactive exit open-tty", short: "aEdIJLnPRsS", long: "arg-file delimiter replace-str max-args max-procs max-chars max-lines", none: "version help"}, true
 	case "ssh":
-		return spec{short: "BbcDEeFIiJLlmOopQRSWwP", none: "V Q O"}, true
+		return spec{flags: "46AaCfGgKkMNnqsTtVvXxYy", short: "BbcDEeFIiJLlmOopQRSWwP", none: "V Q O"}, true
 	case "ssh-agent":
 		return spec{short: "aEPtO", none: "k s c"}, true
 	}

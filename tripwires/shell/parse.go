@@ -85,3 +85,14 @@ func where(err error) string {
 	}
 	return "not valid shell"
 }
+
+// parseArith parses one arithmetic expression. It never panics.
+func parseArith(src string, lang syntax.LangVariant) (x syntax.ArithmExpr, ok bool) {
+	defer func() {
+		if recover() != nil {
+			x, ok = nil, false
+		}
+	}()
+	x, err := syntax.NewParser(syntax.Variant(lang)).Arithmetic(&pieceReader{src: src})
+	return x, err == nil
+}

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -57,6 +58,11 @@ func (in *interp) program(c ctx, s *state, k call, name string, vague bool) []*s
 	case strings.Contains(w.Text, "/") && !systemProgram(w.Text):
 		return in.fileProgram(c, s, k)
 	case in.virtualScript(c, s, k, name):
+	default:
+		if states := in.onPath(c, s, k, name); states != nil {
+			return states
+		}
+		return in.runner(c, s, k, name)
 	}
 	return []*state{s}
 }
@@ -70,8 +76,12 @@ func (in *interp) external(c ctx, s *state, k call, name string) {
 	switch name {
 	case "ln", "mount", "link", "bindfs", "sshfs", "mklink":
 		s.linked = true
-	case "cp", "mv", "install":
-		in.copyFile(s, k.argv[1:], name)
+	}
+	switch name {
+	case "cp", "mv", "install", "ln":
+		in.copyFiles(s, k.argv[1:], name)
+	case "dd", "sed", "gsed", "perl", "ex", "ed", "patch", "truncate":
+		in.changeFiles(s, k.argv[1:], name)
 	case "rm":
 		for _, a := range k.argv[1:] {
 			if p, ok := s.abs(a); ok {
@@ -156,37 +166,94 @@ func firstOperand(args []Word) int {
 	return -1
 }
 
-// copyFile follows cp and mv of files that this source wrote.
-func (in *interp) copyFile(s *state, args []Word, name string) {
-	var ops []Word
-	for _, a := range args {
-		if !strings.HasPrefix(a.Text, "-") {
-			ops = append(ops, a)
+// copyFiles follows cp, mv and ln.
+func (in *interp) copyFiles(s *state, args []Word, name string) {
+	o := spec{short: "tSmog", long: "target-directory suffix mode owner group"}.read(args)
+	ops := operands(args, "tSmog")
+	to, isDir := o.has("t", "target-directory")
+	if !isDir {
+		if len(ops) < 2 {
+			return
 		}
+		to, ops = ops[len(ops)-1], ops[:len(ops)-1]
 	}
-	if len(ops) != 2 {
-		return
+	for _, from := range ops {
+		in.copyFile(s, from, to, name == "mv", isDir || len(ops) > 1 || strings.HasSuffix(to.Text, "/"))
 	}
-	from, ok := s.abs(ops[0])
-	to, okTo := s.abs(ops[1])
+}
+
+func (in *interp) copyFile(s *state, from, to Word, move, intoDir bool) {
+	src, ok := s.abs(from)
+	dst, okTo := s.abs(to)
 	if !ok || !okTo {
 		return
 	}
-	f, virtual := s.files[from]
+	f, virtual := s.files[src]
+	inside := path.Join(dst, path.Base(src))
 	if !virtual {
-		// The content of another file: it is read when it is run.
-		if _, old := s.files[to]; old || isShellName(to) {
-			s.putFile(to, file{texts: []val{{s: unk, path: from}}})
+		// The content of a file that is there: it is read when the copy is run.
+		f = file{texts: []val{{s: unk, path: src}}}
+		if _, old := s.files[dst]; !old && !isShellName(dst) && !isShellName(src) {
+			return
 		}
-		return
 	}
-	if strings.HasSuffix(ops[1].Text, "/") || ops[1].Text == "." || ops[1].Text == ".." {
-		to = path.Join(to, path.Base(from))
+	if !intoDir {
+		s.putFile(dst, f)
 	}
-	s.putFile(to, f)
-	if name == "mv" {
-		delete(s.files, from)
+	if _, old := s.files[inside]; virtual || old || isShellName(inside) {
+		s.putFile(inside, f) // the target may be a directory
 	}
+	if move {
+		delete(s.files, src)
+	}
+}
+
+// changeFiles notes files that a program changes in a way that is not computed.
+func (in *interp) changeFiles(s *state, args []Word, name string) {
+	inPlace := name != "sed" && name != "gsed" && name != "perl"
+	for _, a := range args {
+		t := a.Text
+		if name == "dd" {
+			if out, ok := strings.CutPrefix(t, "of="); ok {
+				v := val{s: unk}
+				if !s.in.none {
+					v = s.in.v
+				}
+				in.write(s, Word{Text: out, Known: a.Known}, v, false)
+			}
+			continue
+		}
+		if len(t) > 1 && t[0] == '-' {
+			inPlace = inPlace || strings.HasPrefix(t, "--in-place") || t[1] != '-' && strings.Contains(t, "i")
+			continue
+		}
+		p, ok := s.abs(a)
+		if !ok || !inPlace {
+			continue
+		}
+		if _, virtual := s.files[p]; virtual || isShellName(p) {
+			s.putFile(p, file{texts: []val{unknown}})
+		}
+	}
+}
+
+// onPath runs a file that this source wrote, if its name is looked up in a PATH that the source set.
+func (in *interp) onPath(c ctx, s *state, k call, name string) []*state {
+	_, set := s.vars["PATH"]
+	for _, a := range c.env {
+		set = set || a.Name == "PATH"
+	}
+	if !set || len(s.files) == 0 {
+		return nil
+	}
+	for _, p := range slices.Sorted(maps.Keys(s.files)) {
+		if path.Base(p) == name {
+			k.argv = slices.Clone(k.argv)
+			k.argv[0].Text = p
+			return in.fileProgram(c, s, k)
+		}
+	}
+	return nil
 }
 
 // wrapper starts the command in the operands of a program.
@@ -251,6 +318,9 @@ func (in *interp) wrapper(c ctx, s *state, k call, name string, sp spec) []*stat
 			return done(in.runWords(rc, s, k, args[o.at+1:]))
 		}
 	}
+	if _, sh := o.has("s", "i", "shell", "login"); sh && rc.priv && o.at >= len(args) && !s.in.none {
+		return done(in.fromChild(s, in.shellStdin(rc, in.child(rc, s), k, "sh", 0)))
+	}
 	if o.at >= len(args) {
 		if c.argsStdin {
 			in.block(c, Opaque{Kind: "program", Why: "the program's name is computed", Pos: k.pos, Argv: k.argv})
@@ -269,6 +339,11 @@ func (in *interp) wrapper(c ctx, s *state, k call, name string, sp spec) []*stat
 	}
 	n := k.from(o.at + 1)
 	n.noFunc = true
+	if o.lost && o.at+1 < len(args) && !strings.HasPrefix(args[o.at+1].Text, "-") {
+		alt := rc
+		alt.maybe()
+		in.dispatchProgram(alt, s.clone(), k.from(o.at+2))
+	}
 	if name == "entr" {
 		n.argv = replaceWords(n.argv, "/_", Word{Text: unk})
 		if _, sh := o.has("s"); sh {

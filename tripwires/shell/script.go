@@ -186,6 +186,9 @@ func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.Lang
 	}
 	c.frames = append(slices.Clip(c.frames), frame)
 	texts, err := in.scriptTexts(s, p)
+	if p == "/dev/stdin" || p == "/dev/fd/0" || p == "/proc/self/fd/0" {
+		texts, err = []val{s.in.v.orUnknown(s.in.none)}, nil
+	}
 	if err != nil {
 		o.Why = "the script could not be read"
 		o.Absent = errors.Is(err, fs.ErrNotExist)

@@ -29,7 +29,7 @@ func (in *interp) child(c ctx, s *state) *state {
 		n.setVar(a.Name, variable{v: a.Value.val(), set: true, exported: true})
 	}
 	n.params, n.open, n.arg0 = nil, false, unknown
-	n.saves, n.dirs, n.aliases = nil, nil, nil
+	n.saves, n.dirs, n.aliases, n.traps = nil, nil, nil, nil
 	return n
 }
 
@@ -92,7 +92,7 @@ func (in *interp) runShell(c ctx, s *state, k call, name string) []*state {
 		in.setParams(c, n, a.rest)
 		states = in.shellStdin(rc, n, k, name, lang)
 	}
-	return in.fromChild(s, states)
+	return in.fromChild(s, in.runTraps(rc, states))
 }
 
 // fromChild takes over what a child process leaves: files and output.

@@ -16,12 +16,13 @@ type variable struct {
 	lost     bool // an array whose elements are not known
 	set      bool // false: known to be unset
 	exported bool
+	odd      bool // each value is changed when it is assigned (declare -i, -l, -u)
 	ref      bool // v names another variable (declare -n)
 }
 
 func (a variable) equal(b variable) bool {
 	return sameVal(a.v, b.v) && slices.EqualFunc(a.arr, b.arr, sameVal) && a.isArr == b.isArr && a.lost == b.lost &&
-		a.set == b.set && a.exported == b.exported && a.ref == b.ref
+		a.set == b.set && a.exported == b.exported && a.ref == b.ref && a.odd == b.odd
 }
 
 // sameVal tells that two values need not be told apart.
@@ -81,6 +82,7 @@ type state struct {
 	// ghost marks the failure of a command that is taken to succeed (cd): only || and else look at it.
 	ghost    bool
 	noHome   bool // env -i
+	traps    []trap
 	linked   bool // links or mounts were made
 	aliasing bool
 }
@@ -101,6 +103,7 @@ func (s *state) clone() *state {
 	n.params = slices.Clip(s.params)
 	n.dirs = slices.Clip(s.dirs)
 	n.saves = slices.Clone(s.saves)
+	n.traps = slices.Clip(s.traps)
 	return &n
 }
 
@@ -110,7 +113,7 @@ func (s *state) same(o *state) bool {
 		sameVal(s.cwd, o.cwd) && sameVal(s.oldpwd, o.oldpwd) && s.out == o.out && s.in == o.in &&
 		slices.EqualFunc(s.params, o.params, sameVal) && slices.EqualFunc(s.dirs, o.dirs, sameVal) &&
 		maps.EqualFunc(s.vars, o.vars, variable.equal) &&
-		maps.Equal(s.funcs, o.funcs) && maps.Equal(s.aliases, o.aliases) && len(s.saves) == len(o.saves) &&
+		maps.Equal(s.funcs, o.funcs) && maps.Equal(s.aliases, o.aliases) && len(s.saves) == len(o.saves) && len(s.traps) == len(o.traps) &&
 		maps.EqualFunc(s.files, o.files, func(a, b file) bool {
 			return a.base == b.base && slices.EqualFunc(a.texts, b.texts, sameVal)
 		})
@@ -153,6 +156,9 @@ func (s *state) join(o *state) {
 		s.status = statusUnknown
 	}
 	s.noHome = s.noHome || o.noHome
+	if len(o.traps) > len(s.traps) {
+		s.traps = o.traps
+	}
 	s.ghost = s.ghost && o.ghost
 	s.absorb(o)
 }
@@ -207,7 +213,10 @@ func (s *state) assign(name string, v val) {
 		s.assign(old.v.s, v)
 		return
 	}
-	s.setVar(name, variable{v: v, set: true, exported: old.exported || inEnvironment(name)})
+	if old.odd {
+		v = v.lost()
+	}
+	s.setVar(name, variable{v: v, set: true, odd: old.odd, exported: old.exported || inEnvironment(name)})
 }
 
 // inEnvironment tells that a variable is exported from the start.
