@@ -97,6 +97,8 @@ func (j *joined) add(f *file, r *record.Record) {
 	}
 	if r.Decision != nil && r.Decision.Card != "" {
 		j.card = r.Decision.Card
+	} else if strings.HasPrefix(string(r.Kind), "approval.") && r.Detail["card"] != "" {
+		j.card = r.Detail["card"]
 	}
 	switch r.Kind {
 	case record.CallRequested:
@@ -121,11 +123,15 @@ func (j *joined) add(f *file, r *record.Record) {
 	}
 }
 
+// decision is what the rules said; for a call that still waits at the gate, what its card tells of it.
 func (j *joined) decision() record.Decision {
-	if j.req == nil || j.req.Decision == nil {
-		return record.Decision{}
+	switch {
+	case j.req.Decision != nil:
+		return *j.req.Decision
+	case j.req.Kind == record.ApprovalRequested:
+		return record.Decision{Verdict: "ask", Rule: j.req.Detail["rule"], Enforced: true}
 	}
-	return *j.req.Decision
+	return record.Decision{}
 }
 
 // answer is what the agent was told. While a held call waits it was told nothing yet.
@@ -175,8 +181,10 @@ func (j *joined) decider(outcome string) (who, basis string) {
 	switch {
 	case j.who != "":
 		return j.who, j.basis
-	case j.req.Kind == record.TamperUnrecorded, j.req == j.end, ran && j.answer() == "deny":
-		return "bypass", "inferred"
+	case outcome == record.Ran && (j.req.Kind == record.TamperUnrecorded || j.req == j.end || j.answer() == "deny"):
+		return "bypass", "inferred" // nobody asked us, or nobody heard us
+	case j.req == j.end && outcome == record.Failed:
+		return "unknown", "inferred"
 	case j.gate == record.ApprovalApproved, j.gate == record.ApprovalDenied:
 		return "person", "claimed"
 	case (j.answer() == "deny" || j.answer() == "allow") && d.Rule != "":
@@ -207,6 +215,8 @@ func (j *joined) build(alive bool, req, end map[string][]byte) record.Call {
 	}
 	if json.Unmarshal(req["analysis"], &analysis) == nil {
 		c.Reason, c.Effects = analysis.Reason, analysis.Effects
+	} else if r.Kind == record.ApprovalRequested {
+		c.Reason, _, _ = strings.Cut(string(req["analysis"]), "\n") // the reason, then effects in words
 	}
 	if j.end != nil {
 		c.DurationMS, c.Error = j.end.DurationMS, string(end["error"])

@@ -100,6 +100,9 @@ func TestACallIsJoinedFromItsRecords(t *testing.T) {
 		{"native ask, refused", []*audit.Entry{rec(0, record.CallRequested, "x", decided("ask", "ask", "git.push")), rec(1, record.CallRejected, "x", func(r *record.Record) { r.Outcome = record.Blocked })}, 0, "blocked", "unknown inferred"},
 		{"native ask, open", []*audit.Entry{rec(0, record.CallRequested, "x", decided("ask", "ask", "git.push"))}, 5, "pending", "unknown inferred"},
 		{"held, waiting", []*audit.Entry{rec(0, record.ApprovalRequested, "x", decided("ask", "", "git.push"))}, 1, "pending", "unknown inferred"},
+		{"held, waiting, all told by its card", []*audit.Entry{rec(0, record.ApprovalRequested, "x", func(r *record.Record) {
+			r.Detail = map[string]string{"card": "k1", "rule": "git.push"}
+		})}, 1, "pending", "unknown inferred"},
 		{"held, approved, ran", []*audit.Entry{
 			rec(0, record.ApprovalRequested, "x", decided("ask", "", "git.push")), rec(1, record.ApprovalApproved, "x"),
 			rec(1, record.CallRequested, "x", decided("ask", "allow", "git.push")), rec(2, record.ApprovalConsumed, "x"), rec(2, record.CallFinished, "x"),
@@ -117,6 +120,8 @@ func TestACallIsJoinedFromItsRecords(t *testing.T) {
 		{"no end, the session goes on", []*audit.Entry{rec(0, record.CallRequested, "x", decided("pass", "pass", "")), rec(later-5, record.Prompt, "")}, 0, "pending", "unknown inferred"},
 		{"no end, the session ended", []*audit.Entry{rec(later-9, record.CallRequested, "x", decided("pass", "pass", "")), rec(later-5, record.SessionEnd, "")}, 0, "unknown", "unknown inferred"},
 		{"an end without a request", []*audit.Entry{rec(0, record.CallFinished, "x", func(r *record.Record) { r.ID = "x" })}, 0, "ran", "bypass inferred"},
+		{"a failure without a request", []*audit.Entry{rec(0, record.CallFailed, "", func(r *record.Record) { r.ID = "x" })}, 0, "failed", "unknown inferred"},
+		{"a refusal without a request", []*audit.Entry{rec(0, record.CallRejected, "", func(r *record.Record) { r.ID = "x" })}, 0, "rejected", "agent-auto inferred"},
 		{"found in the agent's own files", []*audit.Entry{rec(0, record.TamperUnrecorded, "x")}, 0, "ran", "bypass inferred"},
 		{"we failed", []*audit.Entry{rec(0, record.CallRequested, "x", func(r *record.Record) {
 			r.Decision = &record.Decision{Verdict: "deny", Answer: "deny", Failure: "deadline", Enforced: true}
@@ -134,7 +139,7 @@ func TestACallIsJoinedFromItsRecords(t *testing.T) {
 			l := audittest.NewLog(t, o)
 			var seqs []uint64
 			for _, e := range tt.entries {
-				if r := audittest.Append(t, l, e); e.Record.Call == "x" {
+				if r := audittest.Append(t, l, e); e.Record.Call == "x" || e.Record.ID == "x" {
 					seqs = append(seqs, r.Seq)
 				}
 			}
@@ -143,6 +148,9 @@ func TestACallIsJoinedFromItsRecords(t *testing.T) {
 				t.Fatalf("%d calls: %+v", len(got), got)
 			}
 			c := got[0]
+			if d := tt.entries[0].Record.Detail; d != nil && (c.Card != d["card"] || c.Rule != d["rule"] || c.Verdict != "ask") {
+				t.Errorf("card and rule: %+v", c)
+			}
 			if c.ID != "x" || c.Outcome != tt.outcome || c.Who+" "+c.WhoBasis != tt.who || !slices.Equal(c.Records, seqs) || !c.Time.Equal(tt.entries[0].Record.Time) && c.Outcome == "pending" {
 				t.Errorf("got %+v, want %s by %s", c, tt.outcome, tt.who)
 			}

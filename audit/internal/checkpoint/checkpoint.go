@@ -33,6 +33,9 @@ type Checkpoint struct {
 // Sign returns the signed text for a segment of k's log. c.LogID is ignored.
 func (k *Key) Sign(c Checkpoint) ([]byte, error) {
 	text := fmt.Sprintf("%s/%s\n%d\n%s\n", k.signer.Name(), c.Segment, c.Size, c.Root)
+	if _, err := Parse(text); err != nil {
+		return nil, fmt.Errorf("segment name %q: %w", c.Segment, err)
+	}
 	return note.Sign(&note.Note{Text: text}, k.signer)
 }
 
@@ -69,7 +72,7 @@ func Parse(text string) (Checkpoint, error) {
 		return Checkpoint{}, ErrForm
 	}
 	id, segment, ok := strings.Cut(rest, "/")
-	if !ok || id == "" || segment == "" || strings.Contains(segment, "/") {
+	if !ok || !plain(id) || !plain(segment) {
 		return Checkpoint{}, ErrForm
 	}
 	size, err := strconv.ParseUint(lines[1], 10, 63)
@@ -81,4 +84,14 @@ func Parse(text string) (Checkpoint, error) {
 		return Checkpoint{}, ErrForm
 	}
 	return Checkpoint{LogID: id, Segment: segment, Size: size, Root: root}, nil
+}
+
+// plain says whether s is a path element of printable ASCII.
+func plain(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' || c == '/' {
+			return false
+		}
+	}
+	return s != ""
 }
