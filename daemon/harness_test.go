@@ -181,7 +181,7 @@ func (b *bench) final(c net.Conn) *wire.Reply {
 }
 
 func finalReply(c net.Conn) (*wire.Reply, error) {
-	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		return nil, err
 	}
 	for {

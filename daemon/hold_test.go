@@ -40,6 +40,14 @@ func (b *bench) hold(command, id string, change ...func(*wire.Header)) net.Conn 
 	if r, err := wire.ReadReply(c); err != nil || r.Kind != wire.KindHold {
 		b.t.Fatalf("reply %+v, %v; log:\n%s", r, err, b.log)
 	}
+	b.eventually("the call waits", func() bool {
+		for _, card := range b.d.gate.List(false) {
+			if card.Waiting {
+				return true
+			}
+		}
+		return false
+	})
 	return c
 }
 

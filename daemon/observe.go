@@ -110,7 +110,10 @@ func (d *Daemon) ended(ctx context.Context, x *exchange) (e *audit.Entry, more [
 		x.note("unjoined", "1")
 	} else {
 		r.Call = o.call
-		if r.Outcome != record.Rejected {
+		if r.Outcome == record.Failed && o.answer == event.Deny && strings.Contains(clip(ev.Error, 200), "Tripline ") {
+			r.Outcome = record.Blocked // the failure that the agent tells of is our denial
+		}
+		if r.Outcome == record.Ran || r.Outcome == record.Failed {
 			r.Who, r.WhoBasis = o.allowedBy(ev.PermissionMode)
 		}
 		more = d.compare(ctx, x, r, o)
@@ -133,7 +136,7 @@ func (d *Daemon) compare(ctx context.Context, x *exchange, r record.Record, o *o
 	if o.mac != "" && x.mac != "" && o.mac != x.mac {
 		alarm(record.TamperRewritten, map[string]string{"judged": o.mac, "ran": x.mac})
 	}
-	if r.Outcome == record.Rejected {
+	if r.Outcome != record.Ran && r.Outcome != record.Failed {
 		return more
 	}
 	if o.answer == event.Deny {

@@ -167,9 +167,12 @@ func (d *Daemon) decide(x *exchange) {
 		case x.gate == gateHold:
 		case x.gate == gateNative && x.kind == event.KindPreTool:
 			v.Reason = tripwires.RenderAsk(x.dec, x.call)
-		default: // the agent has no prompt for this event, or the gate is none that this version has
+		case x.gate == gateNative: // the agent has no prompt for this event
 			v.Decision = event.Deny
-			v.Reason = tripwires.RenderReason(x.dec) + " It needs a person's approval, which cannot be asked for here."
+			v.Reason = tripwires.RenderReason(x.dec) + " It needs a person's approval, and the agent cannot ask for one here."
+		default:
+			v.Decision = event.Deny
+			v.Reason = tripwires.RenderReason(x.dec) + " It needs an approval through the gate " + x.gate + ", which this version does not have."
 		}
 	default:
 		v.Decision = event.Deny

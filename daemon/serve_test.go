@@ -17,6 +17,7 @@ import (
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
+// shrunk gives a daemon other limits.
 func shrunk(change func(*limits)) func(*Options) {
 	return func(o *Options) {
 		l := defaultLimits()

@@ -96,7 +96,7 @@ func TestSinceBootAdvances(t *testing.T) {
 	if a <= 0 || SinceBoot() < a {
 		t.Errorf("time since boot: %v, then %v", a, SinceBoot())
 	}
-	if BootID() != BootID() {
-		t.Error("the boot id changes")
+	if first, second := BootID(), BootID(); first != second {
+		t.Errorf("the boot id changes: %q, %q", first, second)
 	}
 }
