@@ -42,6 +42,8 @@ type evaluation struct {
 	findings  []finding
 	uncertain []string // what could not be told
 	steps     []string
+	located   map[locateKey]located
+	looked    int // paths that were looked at
 	depth     int
 	sources   int
 }

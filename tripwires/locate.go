@@ -14,6 +14,9 @@ import (
 // placeUnknown is the place of a target that could not be told.
 const placeUnknown = "unknown"
 
+// maxLocated bounds the paths that one decision looks at.
+const maxLocated = 3000
+
 // located is what is known of one path operand: the worst of what it may mean.
 type located struct {
 	text        string // as written
@@ -44,16 +47,39 @@ func (x *evaluation) locate(c *command, w shell.Word) []located { return x.locat
 func (x *evaluation) locateTarget(c *command, w shell.Word) []located { return x.locateAs(c, w, true) }
 
 func (x *evaluation) locateAs(c *command, w shell.Word, open bool) []located {
-	text := w.Text
-	if text == "" {
+	if w.Text == "" {
 		return nil
 	}
 	cwd, cwdKnown := x.call.Cwd, true
 	if c != nil {
 		cwd, cwdKnown = c.Cwd.Text, c.Cwd.Known
 	}
-	if !w.Known && !w.Flat || !cwdKnown && !strings.HasPrefix(text, "/") {
+	key := locateKey{cwd, w.Text, w.GlobText, cwdKnown, w.Known, w.Flat, open}
+	if l, ok := x.located[key]; ok {
+		return []located{l}
+	}
+	if x.looked >= maxLocated {
+		x.doubt("the command names more files than can be looked at")
 		return []located{x.unresolved(w)}
+	}
+	l := x.locateOne(w, cwd, cwdKnown, open)
+	if x.located == nil {
+		x.located = map[locateKey]located{}
+	}
+	x.located[key] = l
+	return []located{l}
+}
+
+// locateKey is what the place of a word depends on within one decision.
+type locateKey struct {
+	cwd, text, glob             string
+	cwdKnown, known, flat, open bool
+}
+
+func (x *evaluation) locateOne(w shell.Word, cwd string, cwdKnown, open bool) located {
+	text := w.Text
+	if !w.Known && !w.Flat || !cwdKnown && !strings.HasPrefix(text, "/") {
+		return x.unresolved(w)
 	}
 	pattern := ""
 	switch {
@@ -65,14 +91,14 @@ func (x *evaluation) locateAs(c *command, w shell.Word, open bool) []located {
 	if pattern == "" {
 		abs := x.paths.Abs(cwd, text)
 		if abs == "" {
-			return []located{x.unresolved(w)}
+			return x.unresolved(w)
 		}
-		return []located{x.at(text, abs, open || paths.Follows(text))}
+		return x.at(text, abs, open || paths.Follows(text))
 	}
 	if !strings.HasPrefix(pattern, "/") {
 		pattern = escapePath(cwd) + "/" + pattern
 	}
-	return []located{x.worst(text, x.expand(pattern), open)}
+	return x.worst(text, x.expand(pattern), open)
 }
 
 // unresolved is a target that could not be told. What is certain is the directory in front of the unknown part: below a
@@ -90,6 +116,7 @@ func (x *evaluation) unresolved(w shell.Word) located {
 
 // at judges one path.
 func (x *evaluation) at(text, abs string, follow bool) located {
+	x.looked++
 	l := located{text: text, certain: true, abs: []string{path.Clean(abs)}}
 	if follow {
 		l.res = x.paths.Place(abs)
