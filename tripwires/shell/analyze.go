@@ -169,7 +169,6 @@ type ctx struct {
 	empty       int // words in front that are taken to be empty
 	inFunc      int
 	inLoop      int
-	savesFrom   int
 	priv        bool
 	remote      bool
 	background  bool
@@ -178,7 +177,7 @@ type ctx struct {
 	argsStdin   bool
 	captured    bool
 	sourced     bool
-	found       bool // text holds names that find or xargs puts in
+	found       bool // words hold names that find or xargs puts in
 	condMark    int  // how many of frames are outside the innermost condition
 }
 

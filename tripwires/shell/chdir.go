@@ -49,6 +49,9 @@ func (in *interp) chdir(c ctx, s *state, name string, args []Word) []*state {
 		to = s.oldpwd
 	default:
 		to = in.enterDir(s, dirs[0])
+		if searched(c, dirs[0]) {
+			to = unknown
+		}
 	}
 	if name == "pushd" && len(dirs) > 0 {
 		s.dirs = append(slices.Clip(s.dirs), s.cwd)
@@ -58,6 +61,12 @@ func (in *interp) chdir(c ctx, s *state, name string, args []Word) []*state {
 	delete(s.vars, "OLDPWD")
 	s.status = statusOK
 	return []*state{s, failed}
+}
+
+// searched tells that cd looks for the directory in a CDPATH which stands in front of it.
+func searched(c ctx, dir Word) bool {
+	return !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") &&
+		slices.ContainsFunc(c.env, func(a Assign) bool { return a.Name == "CDPATH" })
 }
 
 // enterDir resolves the operand of cd. Parts that are not known stay in it: cd "$X/build" ends in some build.

@@ -29,6 +29,9 @@ func (in *interp) emit(c ctx, s *state, cmd Command) {
 	if len(c.env) > 0 {
 		cmd.Env = append(slices.Clip(c.env), cmd.Env...)
 	}
+	if len(cmd.Argv) == 0 && len(cmd.Redirs) == 0 && len(cmd.Env) == 0 {
+		return // nothing was left of it
+	}
 	cmd.Via = c.via
 	cmd.Cwd = s.cwd.word(Pos{})
 	cmd.Pipe, cmd.Stage = c.pipe, c.stage

@@ -14,11 +14,12 @@ func (in *interp) su(c ctx, s *state, k call, name string) []*state {
 	var rest []Word
 	// Options may stand behind the user's name.
 	o := sp.read(args)
-	login := false
-	for at := o.at; at < len(args); {
-		if t := args[at].Text; t == "-" {
-			login = true
-		} else {
+	_, direct := o.has("u", "user")
+	if direct = direct && name == "runuser"; direct {
+		rest = args[o.at:] // no shell
+	}
+	for at := o.at; at < len(args) && !direct; {
+		if args[at].Text != "-" {
 			rest = append(rest, args[at])
 		}
 		more := sp.read(args[at+1:])
@@ -26,18 +27,13 @@ func (in *interp) su(c ctx, s *state, k call, name string) []*state {
 			o.given[n] = v
 		}
 		at += 1 + more.at
-		if _, user := o.has("u", "user"); user && name == "runuser" {
-			rest = append(rest, args[at:]...)
-			break
-		}
 	}
-	_ = login
 	rc := c.under(name)
 	rc.priv = true
 	if w, ok := o.has("c", "command", "session-command"); ok {
 		return in.runWords(rc, s, k, []Word{w})
 	}
-	if _, user := o.has("u", "user"); user && name == "runuser" && len(rest) > 0 {
+	if direct && len(rest) > 0 {
 		return in.dispatchProgram(rc, s, call{argv: rest, redirs: k.redirs, pos: k.pos, noFunc: true})
 	}
 	in.external(c, s, k, name)

@@ -25,6 +25,9 @@ func (in *interp) output(c ctx, s *state, k call, name string) {
 	}
 	args := k.argv[1:]
 	v := in.programOutput(c, s, name, args)
+	if c.argsStdin {
+		v = v.lost()
+	}
 	s.out = bounded(s.out.add(v.loose()))
 }
 
@@ -139,9 +142,8 @@ func (in *interp) programOutput(c ctx, s *state, name string, args []Word) val {
 		}
 	}
 	v := unknown
-	in2 := in.input(s, nil)
 	if !s.in.none {
-		v.f |= in2.f & (fDownload | fHidden)
+		v.f |= s.in.v.f & (fDownload | fHidden)
 	}
 	for _, a := range args {
 		if p, ok := s.abs(a); ok {

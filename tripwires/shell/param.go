@@ -305,7 +305,7 @@ func (in *interp) defaults(c ctx, s *state, p *syntax.ParamExp, v val, set exitS
 		switch {
 		case v.known() && v.s == "":
 			set = statusFail
-		case strings.Trim(v.s, unkBytes) == "" && !v.known() && v.flat() == false:
+		case strings.Trim(v.s, unkBytes) == "" && !v.known() && !v.flat():
 			set = statusUnknown
 		}
 	}

@@ -14,6 +14,9 @@ func (in *interp) print(c ctx, s *state, name string, args []Word) {
 	switch name {
 	case "echo":
 		v = echo(args)
+		if c.argsStdin {
+			v = unknown
+		}
 	case "print": // zsh; its options are many
 		v = echo(args)
 		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
@@ -35,6 +38,9 @@ func (in *interp) print(c ctx, s *state, name string, args []Word) {
 			args = args[1:]
 		}
 		v = printf(args)
+		if c.argsStdin {
+			v = unknown
+		}
 	}
 	s.out = bounded(s.out.add(v.loose()))
 }

@@ -176,7 +176,7 @@ func containerFlag(opt string) bool {
 		"--stdin", "--tls", "--debug", "--no-hosts", "--replace", "--rmi", "--use-aliases", "--remove-orphans", "--quiet-pull", "--attach-stdin":
 		return true
 	}
-	return len(opt) > 1 && opt[0] == '-' && opt[1] != '-' && strings.Trim(opt[1:], "dittqPTi") == ""
+	return len(opt) > 1 && opt[0] == '-' && opt[1] != '-' && strings.Trim(opt[1:], "ditqPT") == ""
 }
 
 // mount reads the value of -v HOST:CONTAINER or --mount.

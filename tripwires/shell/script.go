@@ -5,6 +5,7 @@ package shell
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,7 +19,6 @@ type textRun struct {
 	argv []Word
 	lang syntax.LangVariant // 0 = the shell that runs now
 	max  int                // 0 = MaxSource
-	file string             // the script that it comes from
 	// found: unknown parts are names of files that find or xargs puts in.
 	found bool
 }
@@ -41,6 +41,9 @@ func (in *interp) runText(c ctx, s *state, v val, r textRun) []*state {
 	switch {
 	case strings.Trim(v.s, unkInit+" \n\t;") == "" && strings.Contains(v.s, unkInit):
 		return one // set-up code of a known tool
+	case v.path != "" && v.s == unk:
+		// The content of a file, as in eval "$(cat f)".
+		return in.runScript(c, s, Word{Text: v.path, Known: true}, call{argv: r.argv, pos: r.pos}, r.lang, true)
 	case !v.known() && strings.Trim(v.s, unkBytes+" \n\t;") == "" || !v.known() && o.Download:
 		o.Why = "a text that is not known would run as shell code"
 		if o.Download {
@@ -167,7 +170,7 @@ func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.Lang
 	o := Opaque{Kind: "script", Pos: k.pos, Argv: k.argv, Why: "the script's name is not known"}
 	p, ok := s.abs(file)
 	if !ok {
-		if shellKnown {
+		if shellKnown && !(c.sourced && isSetupName(file)) {
 			o.Download = file.Download
 			in.block(c, o)
 		}
@@ -192,7 +195,7 @@ func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.Lang
 	if err != nil {
 		o.Why = "the script could not be read"
 		o.Absent = errors.Is(err, fs.ErrNotExist)
-		if shellKnown || isShellName(p) {
+		if (shellKnown || isShellName(p)) && !(o.Absent && c.sourced && path.Base(p) == "activate") {
 			in.block(c, o)
 		}
 		s.status = statusUnknown
@@ -216,7 +219,7 @@ func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.Lang
 		if l := langOf(t.s); l != 0 && lang == 0 && !c.sourced {
 			lang = l
 		}
-		r := textRun{kind: "script", pos: k.pos, argv: k.argv, lang: lang, max: MaxScript, file: p}
+		r := textRun{kind: "script", pos: k.pos, argv: k.argv, lang: lang, max: MaxScript}
 		out = append(out, in.runText(c, st, t, r)...)
 	}
 	return settle(out)
@@ -269,6 +272,12 @@ func (in *interp) after(base val, f file) []val {
 		out = append(out, base.add(t))
 	}
 	return out
+}
+
+// isSetupName tells the scripts of known tools that shells source from a directory which the environment names.
+func isSetupName(w Word) bool {
+	dir, base, _ := strings.Cut(w.Text, "/")
+	return dir == unk && w.Unset && (base == "nvm.sh" || base == "bin/activate" || base == "bin/sdkman-init.sh" || base == "env")
 }
 
 func isShellName(p string) bool {

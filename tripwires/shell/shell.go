@@ -35,7 +35,8 @@ type Word struct {
 	Var string
 	Pos Pos
 
-	setup bool // an unknown part is set-up code that a known tool prints
+	setup bool   // an unknown part is set-up code that a known tool prints
+	path  string // the whole is what this file holds
 }
 
 // TempPrefix stands for the fresh path that mktemp prints: strictly below /tmp, known to be ours.

@@ -80,11 +80,10 @@ type state struct {
 	stop    stop
 	levels  int // loops still to leave, for break and continue
 	// ghost marks the failure of a command that is taken to succeed (cd): only || and else look at it.
-	ghost    bool
-	noHome   bool // env -i
-	traps    []trap
-	linked   bool // links or mounts were made
-	aliasing bool
+	ghost  bool
+	noHome bool // env -i
+	traps  []trap
+	linked bool // links or mounts were made
 }
 
 // saved is what a local variable hides.

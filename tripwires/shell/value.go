@@ -174,6 +174,7 @@ func (w *Word) finish(v val) {
 		w.Download = v.f&fDownload != 0
 		w.Var = v.name
 		w.Flat = v.flat()
+		w.path = v.path
 		w.setup = strings.Contains(v.s, unkInit)
 		w.Text = exportMarks(w.Text)
 		w.GlobText = exportMarks(w.GlobText)
@@ -195,7 +196,7 @@ func exportMarks(s string) string {
 
 // val turns a word back into a value.
 func (w Word) val() val {
-	v := val{s: w.Text, name: w.Var}
+	v := val{s: w.Text, name: w.Var, path: w.path}
 	if w.setup && !strings.Contains(strings.TrimRight(w.Text, unk), unk) {
 		v.s = strings.ReplaceAll(w.Text, unk, unkInit)
 	}
