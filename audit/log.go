@@ -35,6 +35,7 @@ type Log struct {
 
 	// Owned by the writer goroutine, and lent to the one commit that it has under way.
 	attempted uint64    // highest sequence number that was ever tried
+	trimmed   int64     // bytes in use when memory was last given back
 	rollAfter time.Time // no new segment is tried before
 	hung      bool      // something holds the live segment for ever
 	closeErr  error     // what Close returns; readable after done

@@ -42,6 +42,7 @@ const maxOpen = 4
 type files struct {
 	src  source
 	open []*file // that hold an open file, least recently opened first
+	lent *file   // the live segment, if it was read
 }
 
 // file is one segment of a query. Whether it is live can change between two uses.
@@ -74,6 +75,7 @@ func (f *file) do(fn func(*segment.Segment) error) error {
 	if f.own == nil {
 		if live, release := f.set.src.borrow(f.name); live != nil {
 			defer release()
+			f.set.lent = f
 			return fn(live)
 		}
 		dir, o := f.set.src.place()
@@ -105,9 +107,15 @@ func (f *file) close() error {
 	return s.Close()
 }
 
-// closeAll closes what is open.
+// closeAll closes what is open and gives back the memory that reading the live segment took.
 func (fs *files) closeAll() error {
 	var err error
+	if fs.lent != nil {
+		if live, release := fs.src.borrow(fs.lent.name); live != nil {
+			live.Trim()
+			release()
+		}
+	}
 	for len(fs.open) > 0 {
 		err = errors.Join(err, fs.open[0].close())
 	}

@@ -18,6 +18,8 @@ const (
 	maxGroupBytes = 16 << 20
 	// rollRetry is the pause before a new segment is tried again whose name was taken.
 	rollRetry = time.Minute
+	// trimStep is by how much the live segment grows until its map is trimmed: without that a day's log would stay resident.
+	trimStep = 4 << 20
 	// hangFactor times CommitTimeout is how long a commit without an end is waited for before the log gives up.
 	hangFactor = 4
 )
@@ -204,6 +206,10 @@ func (l *Log) append(items []segment.Item, ops []segment.Op) ([]tlog.Hash, error
 	}
 	l.mu.Unlock()
 	l.moved()
+	if l.tip.Used-l.trimmed > trimStep || l.tip.Used < l.trimmed {
+		l.trimmed = l.tip.Used
+		l.live.Trim()
+	}
 	return roots, nil
 }
 

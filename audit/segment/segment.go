@@ -77,14 +77,15 @@ type Options struct {
 // Segment is an open segment. Its methods may be called concurrently, except that there is one appender, and Close waits
 // for nobody.
 type Segment struct {
-	path string
-	name Name
-	db   *bolt.DB
-	file *os.File // db's, for Intact; db closes it
-	id   os.FileInfo
-	meta *record.SegmentMeta
-	head Head                // owned by the appender; what Open found in a reader
-	edge map[int64]tlog.Hash // owned by the appender: the hashes that the next append needs
+	path    string
+	name    Name
+	db      *bolt.DB
+	file    *os.File // db's, for Intact; db closes it
+	id      os.FileInfo
+	mapSize int // the map is at least this large
+	meta    *record.SegmentMeta
+	head    Head                // owned by the appender; what Open found in a reader
+	edge    map[int64]tlog.Hash // owned by the appender: the hashes that the next append needs
 }
 
 // Head describes a segment as of its last transaction.
@@ -147,7 +148,7 @@ func (s *Segment) open(path string, o Options) error {
 		return fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 	db.AllocSize = allocStep
-	s.db = db
+	s.db, s.mapSize = db, o.MapSize
 	s.id, err = s.file.Stat()
 	return err
 }
