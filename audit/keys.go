@@ -102,8 +102,9 @@ func readAnchor(keyDir string, key opener) (anchor, error) {
 }
 
 // keepAnchor writes the newest checkpoint to last.checkpoint a second after it changed, so that its syncs stay out of the way
-// of the commits that come together, until stop is closed, and once more then. It returns the last error of writing.
-func (l *Log) keepAnchor(stop <-chan struct{}) (err error) {
+// of the commits that come together, until stop is closed, and once more then. It returns the error of that last time; what fails before
+// is tried again.
+func (l *Log) keepAnchor(stop <-chan struct{}) error {
 	for {
 		select {
 		case <-l.dirty:
@@ -113,7 +114,9 @@ func (l *Log) keepAnchor(stop <-chan struct{}) (err error) {
 		pause := time.NewTimer(time.Second)
 		select {
 		case <-pause.C:
-			err = l.writeAnchor()
+			if l.writeAnchor() != nil {
+				l.moved()
+			}
 		case <-stop:
 			pause.Stop()
 			return l.writeAnchor()
