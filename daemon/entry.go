@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"unicode/utf8"
 
@@ -60,7 +61,7 @@ func (d *Daemon) baseRecord(x *exchange) record.Record {
 		Peer:     x.peer,
 		Who:      d.name(x.who),
 		WhoBasis: x.basis,
-		Detail:   x.detail,
+		Detail:   maps.Clone(x.detail),
 	}
 	if ev := x.ev; ev != nil {
 		r.Subagent, r.SubagentType = d.name(ev.Subagent), d.name(ev.SubagentType)

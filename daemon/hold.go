@@ -33,7 +33,9 @@ const (
 // to be patient; the end of the hook, of its agent or of the daemon ends the wait and leaves the card to be decided.
 func (d *Daemon) hold(ctx context.Context, x *exchange) *failure {
 	call := d.approvalCall(x, x.dec)
-	ticket, err := d.gate.Enter(ctx, call)
+	ectx, cancel := context.WithDeadline(ctx, x.workBy)
+	ticket, err := d.gate.Enter(ectx, call)
+	cancel()
 	x.card = ticket.Card
 	if err != nil {
 		d.logger.Error().Err(err).Msg("the approval gate failed")

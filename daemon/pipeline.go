@@ -231,7 +231,7 @@ func anchored(reason string, r audit.Receipt) string {
 func (d *Daemon) unrecorded(x *exchange) wire.Reply {
 	d.gaps.add("log", 1)
 	d.m.Dropped("log", 1)
-	d.logger.Error().Str("event", x.req.h.Event).Msg("the audit log cannot be written")
+	d.logger.Error().Str("event", d.eventName(x)).Msg("the audit log cannot be written")
 	x.fail = &failLog
 	if !x.gates {
 		return wire.Reply{Kind: wire.KindFinal}
@@ -268,10 +268,21 @@ func (d *Daemon) refuse(ctx context.Context, x *exchange, f failure) wire.Reply 
 	return d.answer(x, receipt)
 }
 
+// eventName is the event's name for the daemon's own log: only names that an adapter knows, since any other is the
+// caller's own text.
+func (d *Daemon) eventName(x *exchange) string {
+	if x.adapter != nil {
+		if _, ok := x.adapter.Kind(x.req.h.Event); ok {
+			return x.req.h.Event
+		}
+	}
+	return "unknown"
+}
+
 // panicked answers after a panic in any stage. Even rendering the answer may be what panics.
 func (d *Daemon) panicked(ctx context.Context, x *exchange) (reply wire.Reply) {
 	stage := x.stage
-	d.logger.Error().Str("event", x.req.h.Event).Str("stage", stage).Msg("panic")
+	d.logger.Error().Str("event", d.eventName(x)).Str("stage", stage).Msg("panic")
 	defer func() {
 		if v := recover(); v != nil {
 			d.gaps.add("panic", 1)

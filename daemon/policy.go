@@ -18,7 +18,8 @@ import (
 
 // policy is what is in force: configuration and rules, compiled. It is immutable and swapped as a whole.
 type policy struct {
-	cfg    config.Config
+	base   config.Config // what the file says, as far as it is in force
+	cfg    config.Config // base with the overrides of the command line
 	set    *tripwires.Set
 	engine *tripwires.Engine
 }
@@ -33,7 +34,11 @@ const (
 const maxDiffText = 32 << 10
 
 // compile makes a policy.
-func (d *Daemon) compile(cfg config.Config, set *tripwires.Set) (*policy, error) {
+func (d *Daemon) compile(base config.Config, set *tripwires.Set) (*policy, error) {
+	cfg := base
+	if err := applyOverrides(&cfg, d.overrides); err != nil {
+		return nil, err
+	}
 	engine, err := tripwires.New(tripwires.Options{
 		Rules:    set,
 		Mode:     cfg.Mode,
@@ -45,16 +50,13 @@ func (d *Daemon) compile(cfg config.Config, set *tripwires.Set) (*policy, error)
 	if err != nil {
 		return nil, err
 	}
-	return &policy{cfg: cfg, set: set, engine: engine}, nil
+	return &policy{base: base, cfg: cfg, set: set, engine: engine}, nil
 }
 
-// readDisk reads configuration and rules as they stand on disk, with the overrides of the command line.
+// readDisk reads configuration and rules as they stand on disk.
 func (d *Daemon) readDisk() (config.Config, *tripwires.Set, error) {
 	cfg, err := config.Load(d.places.ConfigFile)
 	if err != nil {
-		return cfg, nil, err
-	}
-	if err := applyOverrides(&cfg, d.overrides); err != nil {
 		return cfg, nil, err
 	}
 	files, err := tripwires.ReadRulesDir(d.places.RulesDir, tripwires.LayerUser)
@@ -99,15 +101,14 @@ func (d *Daemon) lastPolicy(state map[string][]byte) (cfg config.Config, set *tr
 			_ = cfg.Set(k, v) // a value that this version does not know falls back to the default
 		}
 	}
-	_ = applyOverrides(&cfg, d.overrides) // checked by readDisk; the command line is a person's word
 	return cfg, set, true
 }
 
 // tightened merges what is on disk into what is in force so that nothing becomes weaker.
 func tightened(old *policy, cfg config.Config, set *tripwires.Set) (merged config.Config, rules *tripwires.Set, diff difference) {
 	rules, diff.tightened, diff.loosened = tripwires.Tighten(old.set, set)
-	merged = old.cfg
-	for _, c := range cfg.Diff(old.cfg) {
+	merged = old.base
+	for _, c := range cfg.Diff(old.base) {
 		switch {
 		case c.Restart:
 			diff.restart = append(diff.restart, c.String())
@@ -136,7 +137,7 @@ func (d *Daemon) policyEntry(p *policy, trigger string, diff difference) (*audit
 	}
 	values := make(map[string]string)
 	for _, key := range config.Keys() {
-		values[key] = p.cfg.Get(key)
+		values[key] = p.base.Get(key)
 	}
 	cfg, err := json.Marshal(values)
 	if err != nil {

@@ -51,16 +51,16 @@ func (w *rulesWatch) begin(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var diff difference
-	next := &policy{cfg: cfg, set: set}
+	next := &policy{base: cfg, set: set}
 	if had {
-		old := &policy{cfg: oldCfg, set: oldSet}
+		old := &policy{base: oldCfg, set: oldSet}
 		if diskErr != nil {
 			cfg, set = oldCfg, oldSet
 		}
 		merged, rules, f := tightened(old, cfg, set)
 		merged.MetricsListen, merged.LogRetention = cfg.MetricsListen, cfg.LogRetention // this is the restart
 		f.restart = nil
-		next, diff = &policy{cfg: merged, set: rules}, f
+		next, diff = &policy{base: merged, set: rules}, f
 	}
 	w.err, w.loosening = diskErr, diff.loosened
 	if diskErr != nil {
@@ -89,7 +89,7 @@ func (w *rulesWatch) check(ctx context.Context) {
 	if len(diff.tightened) == 0 && !news {
 		return
 	}
-	if err := w.enforce(ctx, &policy{cfg: merged, set: rules}, "file", diff); err != nil {
+	if err := w.enforce(ctx, &policy{base: merged, set: rules}, "file", diff); err != nil {
 		w.failed(err)
 	}
 }
@@ -116,12 +116,12 @@ func (w *rulesWatch) person(ctx context.Context, dryRun bool) (*policy, differen
 	if dryRun {
 		return old, diff, nil
 	}
-	for _, c := range cfg.Diff(old.cfg) {
+	for _, c := range cfg.Diff(old.base) {
 		if c.Restart {
 			_ = cfg.Set(c.Key, c.Old) // checked before
 		}
 	}
-	if err := w.enforce(ctx, &policy{cfg: cfg, set: set}, "person", diff); err != nil {
+	if err := w.enforce(ctx, &policy{base: cfg, set: set}, "person", diff); err != nil {
 		return nil, diff, err
 	}
 	w.err, w.loosening, w.restart = nil, nil, diff.restart
@@ -132,7 +132,7 @@ func (w *rulesWatch) person(ctx context.Context, dryRun bool) (*policy, differen
 // enforce records a policy and swaps it in. The caller holds mu.
 func (w *rulesWatch) enforce(ctx context.Context, p *policy, trigger string, diff difference) error {
 	d := w.d
-	next, err := d.compile(p.cfg, p.set)
+	next, err := d.compile(p.base, p.set)
 	if err != nil {
 		return err
 	}

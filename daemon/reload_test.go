@@ -167,3 +167,21 @@ func TestObserveModeRecordsAndDoesNotBlock(t *testing.T) {
 		t.Errorf("decision %+v", dec)
 	}
 }
+
+func TestFlagsHoldForOneRunOnly(t *testing.T) {
+	t.Parallel()
+	b := running(t, func(o *Options) { o.Overrides["mode"] = "plan" })
+	if s := b.status(); s.Mode != "plan" {
+		t.Errorf("status %+v", s)
+	}
+	write(t, b.places.ConfigFile, "mode: ask\n")
+	b.eventually("the file is read", func() bool { return len(b.kinds(record.ConfigRules)) == 2 })
+	if s := b.status(); s.Mode != "plan" {
+		t.Errorf("the file beat the flag: %+v", s)
+	}
+	b.stop()
+	b.start()
+	if s := b.status(); s.Mode != "ask" || len(s.Loosening) != 0 {
+		t.Errorf("without the flag: %+v", s)
+	}
+}
