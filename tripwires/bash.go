@@ -67,7 +67,7 @@ func (x *evaluation) shellOptions(cwd string) shell.Options {
 
 // readScript reads a script that is about to run; it joins the read set, since the verdict depends on it.
 func (x *evaluation) readScript(path string) (string, error) {
-	b, err := x.view.ReadFile(path, shell.MaxScript)
+	b, err := x.view.ReadCode(path, shell.MaxScript)
 	return string(b), err
 }
 
@@ -151,6 +151,7 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 		x.trace("%s concerns Tripline itself", c.name)
 	}
 	x.judgeSecretOperands(c)
+	x.judgeTokenPrinter(c)
 	x.judgeWrittenBefore(c, w)
 	name := c.name
 	if run := x.eng.programs[name]; run != nil {

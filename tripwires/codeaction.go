@@ -288,7 +288,10 @@ func (x *evaluation) judgeExfiltration(c *command, toks []codeToken) {
 			continue
 		}
 		switch t.text {
-		case "environ", "ENV", "getenv":
+		case "environ", "ENV", "getenv", "env":
+			if t.text == "env" && (i < 2 || toks[i-1].text != "." || toks[i-2].text != "process") {
+				continue
+			}
 			// One variable by name is configuration; all of them are secrets.
 			env = env || i+1 >= len(toks) || toks[i+1].text != "[" && toks[i+1].text != "." && toks[i+1].text != "("
 		case "urlopen", "post", "put", "HTTPConnection", "HTTPSConnection", "fetch", "sendall", "Request", "post_form":

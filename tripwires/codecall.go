@@ -52,6 +52,10 @@ func (x *evaluation) scanCode(c *command, lang, src string) {
 			if call, ok := callAt(toks, i, lang, vars); ok {
 				x.judgeCall(inner, lang, call)
 			}
+		case t.kind == 's' && lang == "applescript":
+			if i > 0 && toks[i-1].text == "script" {
+				x.codeShell(inner, codeValue{known: true, text: t.text})
+			}
 		case t.kind == 's' && lang == "awk":
 			x.awkString(inner, toks, i)
 		}

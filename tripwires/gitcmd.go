@@ -58,6 +58,9 @@ func progGit(x *evaluation, c *command) {
 		run(x, &at, args[1:])
 		return
 	}
+	if verb == "show" || verb == "cat-file" {
+		x.gitShowsSecret(&at, args[1:])
+	}
 	if !gitReads[verb] {
 		x.execute(c)
 	}

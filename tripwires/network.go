@@ -105,6 +105,12 @@ func progCurl(x *evaluation, c *command) {
 	} else {
 		x.add(finding{Effect: Effect{Kind: Read, Target: host, Program: c.name, Via: c.Via, Note: "reads from the network"}, form: "network", host: host, cmd: c.index})
 	}
+	for _, w := range append(p.all("-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "--form-string"), p.operands...) {
+		if !w.Known && secretName(w.Var) {
+			x.add(finding{Effect: Effect{Kind: NetworkSend, Target: host, Program: c.name, Via: c.Via, Note: "a variable named like a secret would be sent to the network"},
+				form: "secret-variable", host: host, cmd: c.index})
+		}
+	}
 	// A secret file that is sent, not only read.
 	for _, w := range p.all("-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "-T", "--upload-file") {
 		t := w.Text

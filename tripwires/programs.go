@@ -49,6 +49,13 @@ func programTable() map[string]program {
 	add(progJournalctl, "journalctl")
 	add(progPrivilege, "sudo", "su", "doas", "pkexec", "run0", "sudoedit", "gosu", "runuser")
 	add(progVisudo, "visudo", "usermod", "useradd", "userdel", "passwd", "chpasswd", "groupadd", "gpasswd", "deluser", "adduser", "chsh", "dscl", "setcap")
+	for name := range shells {
+		if name != "busybox" {
+			add(progShell, name)
+		}
+	}
+	add(progMount, "mount", "umount", "fusermount", "bindfs")
+	add(progScreen, "screen")
 	add(progCurl, "curl")
 	add(progWget, "wget", "wget2")
 	add(progNetcat, "nc", "ncat", "netcat", "nc.openbsd", "nc.traditional")

@@ -16,7 +16,7 @@ func secretForm(l *located) string {
 	for _, p := range l.abs {
 		forms = append(forms, secretPath(p, l))
 	}
-	for _, want := range []string{"private-key", "cloud-credentials", "env-file"} {
+	for _, want := range []string{"private-key", "cloud-credentials", "env-file", "key-file"} {
 		if slices.Contains(forms, want) {
 			return want
 		}
@@ -77,7 +77,7 @@ func secretPath(p string, l *located) string {
 	case strings.HasSuffix(p, "/.claude/.credentials.json"), strings.HasSuffix(p, "/.codex/auth.json"),
 		strings.HasSuffix(p, "/.gemini/oauth_creds.json"), strings.HasSuffix(p, "/.config/gcloud"):
 		return "cloud-credentials"
-	case keyFile(base):
+	case keyFile(base), base == ".npmrc" && l.place != "project", strings.HasPrefix(p, "/proc/") && base == "environ":
 		return "key-file"
 	}
 	return ""
@@ -101,7 +101,7 @@ func inPublicSSH(p string) bool {
 
 // keyFile reports whether a name outside the known places is that of a private key.
 func keyFile(base string) bool {
-	for _, s := range []string{"privkey.pem", "-key.pem", "_key.pem", "_rsa", "_ed25519", ".p12", ".pfx", ".jks", ".keystore"} {
+	for _, s := range []string{"privkey.pem", "-key.pem", "_key.pem", ".key", "_rsa", "_ed25519", ".p12", ".pfx", ".jks", ".keystore"} {
 		if strings.HasSuffix(base, s) {
 			return true
 		}
@@ -204,23 +204,23 @@ func patternWord(c *command, i int) bool {
 
 // judgePipes looks at whole pipelines: secrets and the environment that run into a network client, shells joined to sockets.
 func (x *evaluation) judgePipes(cmds []*command) {
-	for i, c := range cmds {
-		send := sendsStdin(c)
-		if !send {
+	for _, c := range cmds {
+		if c.Pipe == 0 || c.Stage == 0 || !sendsStdin(c) {
 			continue
 		}
 		for _, up := range cmds {
-			if up.Pipe == 0 || up.Pipe != c.Pipe || up.Stage >= c.Stage {
+			if up.Pipe != c.Pipe || up.Stage >= c.Stage {
 				continue
 			}
 			if what := x.leaks(up); what != "" {
 				x.effect(c, NetworkSend, "secret", c.Host, what+" would be sent to the network")
+			} else if printsSecretVariable(up) && !slices.Contains(c.Via, "ssh") {
+				x.effect(c, NetworkSend, "secret-variable", "", "a variable named like a secret would be sent to the network")
 			}
 			if (shells[up.name] && hasWord(up, "-i")) && listens(c) {
 				x.effect(c, NetworkSend, "reverse-shell", "", "a shell would be joined to the network")
 			}
 		}
-		_ = i
 	}
 	for _, c := range cmds {
 		if !networkClient[c.name] {
@@ -233,6 +233,27 @@ func (x *evaluation) judgePipes(cmds []*command) {
 			}
 		}
 	}
+}
+
+// secretName reports whether a variable's name says that it holds a secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	for _, part := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL", "ACCESS_KEY"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// printsSecretVariable reports whether a command puts a variable that is named like a secret on its output.
+func printsSecretVariable(c *command) bool {
+	switch c.name {
+	case "echo", "printf", "printenv", "cat":
+	default:
+		return false
+	}
+	return slices.ContainsFunc(c.args, func(w shell.Word) bool { return secretName(w.Var) || c.name == "printenv" && secretName(w.Text) })
 }
 
 // leaks says which secret a command puts on its output, "" if none is known.

@@ -35,7 +35,7 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 		}
 	case c.name == "xargs" && looksUpDaemon(all):
 		form = "kill"
-	case c.name == "systemctl" || c.name == "service" || c.name == "launchctl" || c.name == "rc-service" || c.name == "loginctl" || c.name == "systemd-run":
+	case c.name == "systemctl" || c.name == "service" || c.name == "launchctl" || c.name == "rc-service" || c.name == "loginctl" || c.name == "systemd-run" || c.name == "brew" && hasWord(c, "services"):
 		if mentions(c.args, "tripline") && !readsUnit(c) {
 			form = "unit"
 		}

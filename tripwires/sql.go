@@ -205,7 +205,7 @@ func progSQL(x *evaluation, c *command) {
 			continue
 		}
 		if abs := x.paths.Abs(c.Cwd.Text, f.Text); abs != "" {
-			if b, err := x.view.ReadFile(abs, shell.MaxScript); err == nil {
+			if b, err := x.view.ReadCode(abs, shell.MaxScript); err == nil {
 				texts = append(texts, literal(string(b)))
 			}
 		}

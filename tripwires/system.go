@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tripline-sh/tripline/tripwires/paths"
 	"github.com/tripline-sh/tripline/tripwires/shell"
 )
 
@@ -180,4 +181,43 @@ func progPrivilege(x *evaluation, c *command) {
 
 func progVisudo(x *evaluation, c *command) {
 	x.effect(c, Privilege, "accounts", lastText(c.args), "who may do what on this machine is changed")
+}
+
+// progShell covers a shell that is started without a command: what would be typed into it is never seen.
+func progShell(x *evaluation, c *command) {
+	if !c.StdinNone || c.Remote || len(parseArgs(c.args, optSpec{short: "oO", long: []string{"--rcfile", "--init-file"}}).operands) > 0 || hasWord(c, "-c", "--version", "--help") {
+		return
+	}
+	switch {
+	case c.Privileged:
+		x.doubt("what would run as another user is not known")
+		x.effect(c, Privilege, "shell", "", "a shell of another user, with no command that could be judged")
+	case x.call.Tool == "exec_command":
+		x.unknown("stdin-shell", "a shell would wait for text that is not seen here", c.Via)
+	}
+}
+
+// progMount covers mounts over what is protected.
+func progMount(x *evaluation, c *command) {
+	for _, w := range c.args {
+		if strings.HasPrefix(w.Text, "-") || c.Remote {
+			continue
+		}
+		for _, l := range x.locate(c, w) {
+			if l.place == string(paths.Tripline) || l.res.Holds != "" && l.place != string(paths.System) && c.name == "mount" {
+				x.effect(c, SelfTamper, "mount", w.Text, "something else would stand in its place")
+				return
+			}
+		}
+	}
+	x.execute(c)
+}
+
+// progScreen covers screen, which starts the words after its options.
+func progScreen(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "cehpsStTX", posix: true})
+	if len(p.operands) > 0 && knownWords(p.operands) {
+		x.nestedArgv(wordTexts(p.operands), c, c.name)
+	}
+	x.execute(c)
 }
