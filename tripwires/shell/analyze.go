@@ -163,6 +163,7 @@ type ctx struct {
 	pipe        int
 	stage       int
 	host        string
+	script      string // file that the text stands in
 	mounts      [][2]string
 	scripts     int // nested sources
 	wraps       int // wrappers around

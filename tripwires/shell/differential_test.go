@@ -29,7 +29,8 @@ func TestExpansionAgreesWithBash(t *testing.T) {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	stub := "#!" + bash + "\n{ printf '%s\\0' \"$PWD\" \"$@\"; printf '\\1\\0'; } >> \"$SHOW_LOG\"\n"
+	// One write for each record, since stubs may run at the same time.
+	stub := "#!" + bash + "\nprintf '%s\\0' \"$PWD\" \"$@\" $'\\1' >> \"$SHOW_LOG\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "show"), []byte(stub), 0o700); err != nil {
 		t.Fatal(err)
 	}

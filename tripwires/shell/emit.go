@@ -44,6 +44,7 @@ func (in *interp) emit(c ctx, s *state, cmd Command) {
 	cmd.Privileged, cmd.Background, cmd.NoExec = c.priv, c.background, c.noExec
 	cmd.LinkedBefore, cmd.Conditional, cmd.Zsh = s.linked, c.conditional, in.second
 	cmd.Exported = s.exports()
+	cmd.Script = c.script
 	key := in.key(&cmd)
 	if _, dup := in.seen[key]; dup {
 		return
@@ -110,6 +111,7 @@ func (in *interp) key(cmd *Command) string {
 			word(cmd.Stdin)
 		}
 	}
+	sb.WriteString(cmd.Script)
 	for _, b := range []bool{cmd.ArgsFromStdin, cmd.Remote, cmd.Privileged, cmd.Background, cmd.NoExec, cmd.LinkedBefore} {
 		if b {
 			sb.WriteByte('1')
@@ -126,8 +128,8 @@ func (in *interp) block(c ctx, o Opaque) {
 		return
 	}
 	o.Via = c.via
-	o.Remote = c.remote
-	key := o.Kind + "\x1f" + o.Why + strings.Join(o.Via, "\x1e") + itoa(int(o.Pos.Line)) + ":" + itoa(int(o.Pos.Col))
+	o.Remote, o.Script = c.remote, c.script
+	key := o.Kind + "\x1f" + o.Script + "\x1f" + o.Why + strings.Join(o.Via, "\x1e") + itoa(int(o.Pos.Line)) + ":" + itoa(int(o.Pos.Col))
 	for _, w := range o.Argv {
 		key += "\x1f" + w.Text
 	}

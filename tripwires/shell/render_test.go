@@ -25,6 +25,9 @@ func render(a Analysis) string {
 				s += " " + f.name
 			}
 		}
+		if o.Script != "" {
+			s += " in " + strings.TrimPrefix(o.Script, "/home/dev/shop/")
+		}
 		lines = append(lines, s)
 	}
 	for _, f := range []struct {
@@ -60,6 +63,9 @@ func renderCommand(c Command) string {
 	s := strings.Join(parts, " ")
 	if !c.Cwd.Known || c.Cwd.Text != "/home/dev/shop" {
 		s += " @" + renderWord(Word{Text: c.Cwd.Text, Known: c.Cwd.Known})
+	}
+	if c.Script != "" {
+		s += " in " + strings.TrimPrefix(c.Script, "/home/dev/shop/")
 	}
 	if len(c.Via) > 0 {
 		s += " via " + strings.Join(c.Via, ",")

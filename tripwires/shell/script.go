@@ -202,6 +202,9 @@ func (in *interp) runScript(c ctx, s *state, file Word, k call, lang syntax.Lang
 		return []*state{s}
 	}
 	_, virtual := s.files[p]
+	if c.script = p; virtual || strings.HasPrefix(p, "/dev/") {
+		c.script = ""
+	}
 	var out []*state
 	for i, t := range texts {
 		st := s

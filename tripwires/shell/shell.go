@@ -61,7 +61,10 @@ type Assign struct {
 	Append bool
 }
 
-// Command is one simple command that would be started.
+// Command is one simple command that would be started. Builtins are commands too; a call of a function is not, its body is
+// listed instead. Wrappers that are stripped (sudo, timeout, xargs, sh -c) are in Via only; find, ssh, docker and kubectl,
+// scripts and project runners are listed beside what they start. Redirections of a group, a loop, a function call or a
+// sh -c are listed with each command in it. A copy of a descriptor (2>&1) is not listed.
 type Command struct {
 	Argv   []Word   // program first; empty for a bare redirection or assignment
 	Env    []Assign // assignments in front of it (and from env NAME=value)
@@ -98,6 +101,9 @@ type Command struct {
 	// Exported holds the variables that this source exported before the command, by name. The exports are commands of
 	// their own as well.
 	Exported []Assign
+	// Script is the path of the script file that the command stands in, "" if it stands in the source itself or in a file
+	// that the source wrote.
+	Script string
 }
 
 // Opaque is something that would run but could not be read.
@@ -116,6 +122,8 @@ type Opaque struct {
 	Partial bool
 	// Remote is true when it would run on another machine or in a container.
 	Remote bool
+	// Script is the path of the script file that it stands in, as in Command.
+	Script string
 }
 
 // Analysis is the result of Analyze.
@@ -124,7 +132,7 @@ type Analysis struct {
 	Opaque   []Opaque
 	// Unparsable is set when neither reading of the source is valid shell; Why then says where, without quoting it.
 	Unparsable bool
-	// TooBig is set when the source is beyond the parser's caps (bytes or openers): nothing was parsed.
+	// TooBig is set when the source is beyond the parser's caps (bytes or nested openers): nothing was analysed.
 	TooBig bool
 	Why    string
 	// ForkBomb is set when a function starts itself in the background or pipes into itself.
@@ -150,6 +158,8 @@ type Options struct {
 	Home string // value of ~ and $HOME; "" = unknown
 	User string // value of ~USER that equals Home; may be ""
 	// ReadScript reads a script file that is about to run (sh FILE, source FILE, ./FILE): absolute path in, source out. nil or
-	// an error = could not be read. The caller bounds it and remembers it.
+	// an error = could not be read; one that wraps fs.ErrNotExist makes the Opaque Absent. The caller bounds it and remembers
+	// it. It is called for shell operands and for programs given by a path outside the system's directories, also if they
+	// turn out to be no shell scripts.
 	ReadScript func(path string) (string, error)
 }
