@@ -26,7 +26,7 @@ type openCall struct {
 	who      string         // who let it run, "" if that is not known yet
 	basis    string
 	prompted bool         // the agent asked its person about it
-	readSet  []view.Entry // of a call that a person approved
+	readSet  []view.Entry // what a call that a person approved was to run
 	done     bool         // its end was recorded
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/hooks/wire"
 	"github.com/tripline-sh/tripline/tripwires"
+	"github.com/tripline-sh/tripline/tripwires/view"
 )
 
 // maxReason is the size of the text that a deny gives the model, anchor included.
@@ -207,7 +208,7 @@ func (d *Daemon) settle(x *exchange, e *audit.Entry) {
 		answer: x.verdict.Decision, who: x.who, basis: x.basis,
 	}
 	if x.card != "" && x.verdict.Decision == event.Allow {
-		o.readSet = x.dec.ReadSet
+		o.readSet = view.Code(x.dec.ReadSet)
 	}
 	d.calls.add(o)
 }

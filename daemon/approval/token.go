@@ -32,7 +32,11 @@ func (g *Gate) token(c *Call) string {
 	line("uid", strconv.FormatUint(uint64(c.UID), 10))
 	line("agent", c.Agent)
 	line("rule", c.RuleHash)
-	set := slices.SortedFunc(slices.Values(c.ReadSet), compareEntries)
+	line("effects", strconv.Itoa(len(c.Effects)))
+	for _, e := range c.Effects { // what the approver was shown
+		line("effect", e)
+	}
+	set := slices.SortedFunc(slices.Values(view.Binding(c.ReadSet)), compareEntries)
 	line("reads", strconv.Itoa(len(set)))
 	for _, e := range set {
 		line("path", e.Path)

@@ -30,8 +30,9 @@ func TestOneApprovalIsForOneCall(t *testing.T) {
 				"rule":               func(c *Call) { c.RuleHash = "abd" },
 				"content":            func(c *Call) { c.ReadSet[0].Hash = "fe" },
 				"inode":              func(c *Call) { c.ReadSet[0].Ino = 9 },
-				"one more file":      func(c *Call) { c.ReadSet = append(c.ReadSet, view.Entry{Path: "/x", Hash: "absent"}) },
+				"one more file":      func(c *Call) { c.ReadSet = append(c.ReadSet, view.Entry{Path: "/x", Hash: "absent", Code: true}) },
 				"no file":            func(c *Call) { c.ReadSet = nil },
+				"effects":            func(c *Call) { c.Effects = append(c.Effects, "overwrite /home (project)") },
 				"session":            func(c *Call) { c.BindSession = true },
 				"another session":    func(c *Call) { c.BindSession, c.Session = true, "s2" },
 			} {
@@ -48,8 +49,11 @@ func TestOneApprovalIsForOneCall(t *testing.T) {
 			g := w.gate(t)
 			a, b := call("x"), call("x")
 			b.ID, b.Session, b.Subagent, b.ToolUseID, b.Reason, b.Input = "call-2", "s2", "sub", "toolu_2", "other", json.RawMessage(`{}`)
-			a.ReadSet = append(a.ReadSet, view.Entry{Path: "/a"})
-			b.ReadSet = []view.Entry{{Path: "/a"}, b.ReadSet[0]}
+			a.ReadSet = append(a.ReadSet, view.Entry{Path: "/a", Code: true})
+			b.ReadSet = []view.Entry{{Path: "/a", Code: true}, b.ReadSet[0]}
+			// what the call works on changes by the call itself
+			a.ReadSet = append(a.ReadSet, view.Entry{Path: "/out.txt", Hash: "absent"})
+			b.ReadSet = append(b.ReadSet, view.Entry{Path: "/out.txt", Hash: "file", Size: 9})
 			if g.token(&a) != g.token(&b) {
 				t.Error("two calls")
 			}

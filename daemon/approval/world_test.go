@@ -171,7 +171,7 @@ func call(command string) Call {
 	return Call{
 		ID: "call-1", Tool: "Bash", Canonical: input, Input: input, Cwd: "/home/dev/shop", Project: "/home/dev/shop", UID: 1000,
 		Agent: "claude", Session: "s1", ToolUseID: "toolu_1", Rule: "delete.recursive", RuleHash: "abc",
-		Reason: "deletes a directory", ReadSet: []view.Entry{{Path: "/home/dev/shop/clean.sh", Dev: 1, Ino: 2, Size: 3, Hash: "ff"}},
+		Reason: "deletes a directory", ReadSet: []view.Entry{{Path: "/home/dev/shop/clean.sh", Dev: 1, Ino: 2, Size: 3, Hash: "ff", Code: true}},
 	}
 }
 

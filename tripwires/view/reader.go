@@ -132,6 +132,12 @@ func (r *reader) readlink(a *access) {
 }
 
 func (r *reader) ReadFile(name string, max int64) ([]byte, error) {
+	return r.readFile(name, max, false)
+}
+
+func (r *reader) ReadCode(name string, max int64) ([]byte, error) { return r.readFile(name, max, true) }
+
+func (r *reader) readFile(name string, max int64, code bool) ([]byte, error) {
 	a, err := r.do(name, true, func(a *access) {
 		if pseudo(a.found.path) || !a.found.info.Mode.IsRegular() {
 			a.noteKind()
@@ -150,6 +156,9 @@ func (r *reader) ReadFile(name string, max int64) ([]byte, error) {
 				Size: int64(len(data)), Hash: contentHash(data)})
 		}
 	})
+	if code && a != nil && len(a.entries) > 0 { // the last one is the file, or the component that is missing
+		r.set.markCode(a.entries[len(a.entries)-1].Path)
+	}
 	if err != nil {
 		return nil, err
 	}

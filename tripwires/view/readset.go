@@ -39,6 +39,7 @@ func (s *readSet) add(e Entry) {
 	switch {
 	case ok:
 		if rank(e.Hash) > rank(s.entries[i].Hash) {
+			e.Code = s.entries[i].Code
 			s.entries[i] = e
 		}
 	case len(s.entries) < maxEntries:
@@ -47,6 +48,36 @@ func (s *readSet) add(e Entry) {
 	case len(s.entries) == maxEntries:
 		s.entries = append(s.entries, Entry{Hash: hashOverflow})
 	}
+}
+
+// markCode marks the entry for path as what will run.
+func (s *readSet) markCode(path string) {
+	if i, ok := s.at[path]; ok {
+		s.entries[i].Code = true
+	}
+}
+
+// Binding returns the entries of a read set that must be the same whenever the call is made again: what will run, and the
+// links that say where. What the call merely works on changes by the call itself.
+func Binding(entries []Entry) []Entry {
+	var out []Entry
+	for _, e := range entries {
+		if e.Code || strings.HasPrefix(e.Hash, hashLink) || e.Hash == hashOverflow {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Code returns the entries of a read set that will run. They must be the same after the call, too.
+func Code(entries []Entry) []Entry {
+	var out []Entry
+	for _, e := range entries {
+		if e.Code {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // rank orders entries for the same path by how much they bind: content over identity over kind.
@@ -91,7 +122,7 @@ func same(e Entry, r Reader) bool {
 		return !info.Mode.IsDir() && info.Mode&fs.ModeSymlink == 0
 	}
 	now := kindEntry(info)
-	now.Path = e.Path
+	now.Path, now.Code = e.Path, e.Code
 	return now == e
 }
 

@@ -132,3 +132,39 @@ func TestAReadSetIsBoundedAndAnOverflowNeverComparesEqual(t *testing.T) {
 		t.Errorf("%d entries changed; want the overflow alone", len(got))
 	}
 }
+
+func TestWhatWillRunIsToldApartFromWhatItWorksOn(t *testing.T) {
+	t.Parallel()
+	m := NewMemory()
+	m.AddFile("/p/run.sh", []byte("echo > out"))
+	m.AddFile("/p/data", []byte("x"))
+	m.AddLink("/p/l", "run.sh")
+	r := m.NewReader()
+	_, _ = r.ReadCode("/p/l", 99)
+	_, _ = r.ReadCode("/p/none.sh", 99)
+	_, _ = r.ReadCode("/p/no/dir.sh", 99)
+	_, _ = r.ReadFile("/p/data", 99)
+	_, _ = r.Lstat("/p/out")
+	_, _ = r.Lstat("/p/run.sh")
+	paths := func(es []Entry) (out []string) {
+		for _, e := range es {
+			out = append(out, e.Path)
+		}
+		return out
+	}
+	if got, want := paths(Code(r.ReadSet())), []string{"/p/run.sh", "/p/none.sh", "/p/no"}; !slices.Equal(got, want) {
+		t.Errorf("will run: %q, want %q", got, want)
+	}
+	if got, want := paths(Binding(r.ReadSet())), []string{"/p/l", "/p/run.sh", "/p/none.sh", "/p/no"}; !slices.Equal(got, want) {
+		t.Errorf("binds: %q, want %q", got, want)
+	}
+	m.AddFile("/p/out", nil)
+	m.AddFile("/p/data", []byte("y"))
+	if got := Recheck(Code(r.ReadSet()), m.NewReader()); got != nil {
+		t.Errorf("the call's own work changed %q", got)
+	}
+	m.AddFile("/p/none.sh", []byte("rm -rf /"))
+	if got, want := Recheck(Code(r.ReadSet()), m.NewReader()), []string{"/p/none.sh"}; !slices.Equal(got, want) {
+		t.Errorf("changed: %q, want %q", got, want)
+	}
+}

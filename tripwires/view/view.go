@@ -30,6 +30,8 @@ type Entry struct {
 	// "link:" and the hex SHA-256 of a symbolic link's text, "dir", "file" (identity and size as noted), "other" (a FIFO,
 	// a device), or "present" (neither directory nor link). "overflow" ends a read set that met its bound: it never compares equal.
 	Hash string `json:"hash,omitempty"`
+	// Code is set when it was read as something that the call will run (ReadCode).
+	Code bool `json:"code,omitempty"`
 }
 
 // Info is what Lstat and Stat return.
@@ -56,6 +58,9 @@ type Reader interface {
 	Readlink(path string) (string, error)
 	// ReadFile returns at most max bytes of a regular file that is not larger than max, and adds it to the read set.
 	ReadFile(path string, max int64) ([]byte, error)
+	// ReadCode is ReadFile for what the call will run: a script, a file of statements. Its entry, absence included, is marked as
+	// Code: it must be the same when the call runs, while what the call works on may change by the call itself.
+	ReadCode(path string, max int64) ([]byte, error)
 	// Resolve follows symbolic links component by component (bounded) and returns the absolute clean result. A component
 	// that does not exist ends the resolution: the rest is appended as it stands. ErrDenied if a component cannot be read.
 	Resolve(path string) (string, error)
