@@ -82,7 +82,7 @@ func progInfra(x *evaluation, c *command) {
 		spec.short = "fpHcl"
 	}
 	if c.name == "gh" || c.name == "glab" {
-		spec.short = "R"
+		spec.short, spec.long = "RXfFHqt", append(slices.Clone(spec.long), "--method")
 	}
 	p := parseArgs(c.args, spec)
 	if p.has("--dry-run", "--dryrun", "--help") && !dryRunOff(&p) || slices.ContainsFunc(p.flags, func(f string) bool { return f == "-h" && c.name != "psql" }) {
@@ -91,6 +91,10 @@ func progInfra(x *evaluation, c *command) {
 	flags := append([]string{}, p.flags...)
 	for _, w := range c.args {
 		flags = append(flags, w.Text)
+	}
+	if m, ok := p.value("-X", "--method"); ok && p.operand(0) == "api" && strings.EqualFold(m.Text, "DELETE") {
+		x.effect(c, InfraDestroy, "destroy", "api "+p.operand(1), "a thing of the hosted repository is deleted")
+		return
 	}
 	// Clouds put the group before the verb; the others name the verb first.
 	anywhere := c.name == "gcloud" || c.name == "az" || c.name == "doctl" || c.name == "bq"

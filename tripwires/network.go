@@ -100,9 +100,12 @@ func progCurl(x *evaluation, c *command) {
 			x.writeFile(c, w, Write, false)
 		}
 	}
-	if uploads(c) {
+	switch method, _ := p.value("-X", "--request"); {
+	case strings.EqualFold(method.Text, "DELETE") && host != "" && !localHost(host):
+		x.add(finding{Effect: Effect{Kind: InfraDestroy, Target: host, Program: c.name, Via: c.Via, Note: "something on another machine is deleted"}, form: "http-delete", host: host, cmd: c.index})
+	case uploads(c):
 		x.add(finding{Effect: Effect{Kind: NetworkSend, Target: host, Program: c.name, Via: c.Via}, form: "upload", host: host, cmd: c.index})
-	} else {
+	default:
 		x.add(finding{Effect: Effect{Kind: Read, Target: host, Program: c.name, Via: c.Via, Note: "reads from the network"}, form: "network", host: host, cmd: c.index})
 	}
 	for _, w := range append(p.all("-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "--form-string"), p.operands...) {
@@ -139,6 +142,10 @@ func (x *evaluation) sendFile(c *command, w shell.Word, host string) {
 			x.add(f)
 		}
 	}
+}
+
+func localHost(h string) bool {
+	return h == "localhost" || strings.HasSuffix(h, ".localhost") || strings.HasPrefix(h, "127.") || h == "::1" || h == "0.0.0.0" || h == "host.docker.internal"
 }
 
 func urlHost(t string) string {

@@ -65,7 +65,7 @@ func programTable() map[string]program {
 	add(progRedis, "redis-cli", "valkey-cli")
 	add(progMongo, "mongo", "mongosh")
 	add(progPrisma, "prisma")
-	add(progFramework, "rails", "rake", "artisan", "mysqladmin", "mix")
+	add(progFramework, "rails", "rake", "artisan", "mysqladmin", "mix", "pg_restore")
 	for name := range infraVerbs {
 		t[name] = progInfra
 	}

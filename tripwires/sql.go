@@ -268,6 +268,10 @@ func progRedis(x *evaluation, c *command) {
 
 // progFramework covers the database tasks of web frameworks and of mysqladmin.
 func progFramework(x *evaluation, c *command) {
+	if c.name == "pg_restore" && hasWord(c, "-c", "--clean") {
+		x.effect(c, DatabaseDestroy, "drop", "pg_restore", "")
+		return
+	}
 	for _, w := range c.args {
 		switch t := w.Text; t {
 		case "db:drop", "db:reset", "db:drop:all", "migrate:fresh", "migrate:reset", "db:wipe", "db:schema:load", "ecto.drop", "ecto.reset":
