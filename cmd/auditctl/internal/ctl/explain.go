@@ -181,8 +181,8 @@ func (b *batchLine) toolInput() (json.RawMessage, error) {
 	if json.Unmarshal(b.Input, &text) != nil {
 		return b.Input, nil
 	}
-	if tripwires.IsShellTool(b.Tool) {
-		return json.Marshal(map[string]string{"command": text})
+	if key := tripwires.ShellKey(b.Tool); key != "" {
+		return json.Marshal(map[string]string{key: text})
 	}
 	if !json.Valid([]byte(text)) {
 		return nil, errors.New("input is not JSON")
