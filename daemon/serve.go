@@ -210,17 +210,10 @@ func (s *hookServer) close(ctx context.Context) error {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 	}
 	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() { // ends with the last connection; those end with their deadlines
-		s.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, errors.New("hooks were still being answered"))
+	if wait(ctx, &s.wg) != nil {
+		err = errors.Join(err, errors.New("hooks were still being answered"))
 	}
+	return err
 }
 
 // connProtocol is the reason under which connections count that did not deliver a frame.
