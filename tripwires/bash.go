@@ -143,7 +143,7 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	if !c.Argv[0].Known {
+	if !c.Argv[0].Known && !c.knownName() {
 		x.judgeUnknownProgram(c)
 		return
 	}
@@ -162,6 +162,14 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 		x.judgeOther(c)
 	}
 	w.note(x, c)
+}
+
+// knownName reports whether a program whose directory is not known has a name that is: "$DIR/bin/tool". Without the quotes the
+// directory might be several words.
+func (c *command) knownName() bool {
+	w := c.Argv[0]
+	i := strings.LastIndexByte(w.Text, '\x00')
+	return !w.Split && !w.Hidden && !w.Download && i >= 0 && strings.Contains(w.Text[i:], "/") && c.name != ""
 }
 
 // judgeOther covers programs that no table knows: they run, and nothing speaks against them.
@@ -218,7 +226,13 @@ func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string, cmds []*comman
 		x.add(finding{Effect: Effect{Kind: NetworkSend, Via: via, Note: "a shell would be joined to the network"}, form: "reverse-shell", cmd: -1})
 		return
 	}
-	if o.Absent && !slices.ContainsFunc(cmds, makesFiles) {
+	if o.Kind == "interpreter" && !o.Download && x.scanned[joinWords(wordTexts(o.Argv))] {
+		return // its text is known and was scanned
+	}
+	before := func(c *command) bool {
+		return (c.Pos.Line < o.Pos.Line || c.Pos.Line == o.Pos.Line && c.Pos.Col < o.Pos.Col) && makesFiles(c)
+	}
+	if o.Absent && !slices.ContainsFunc(cmds, before) {
 		// It cannot run: the shell will say so itself. Where another command of the source may make it, it is not known.
 		x.trace("a script to run is not there")
 		x.add(finding{Effect: Effect{Kind: Execute, Via: via, Certainty: Uncertain, Note: "a script that is not there"}, form: "absent-script", cmd: -1})

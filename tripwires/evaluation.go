@@ -43,7 +43,8 @@ type evaluation struct {
 	uncertain []string // what could not be told
 	steps     []string
 	located   map[locateKey]located
-	looked    int // paths that were looked at
+	scanned   map[string]bool // commands that run a file of the same source whose text was scanned
+	looked    int             // paths that were looked at
 	depth     int
 	sources   int
 }

@@ -303,6 +303,10 @@ func (x *evaluation) judgeWrittenBefore(c *command, w *written) {
 			x.effect(c, ExecuteDownload, "file", a.Text, "a file from the network would run")
 		case f.text.Known && (runs != "go" || strings.HasSuffix(a.Text, ".go")):
 			x.scanCode(c, runs, f.text.Text)
+			if x.scanned == nil {
+				x.scanned = map[string]bool{}
+			}
+			x.scanned[joinWords(c.texts)] = true
 		default:
 			x.opaqueCode(c, "a file that the same command wrote would run")
 		}

@@ -206,12 +206,12 @@ func (x *evaluation) readFile(c *command, w shell.Word, content, redir bool) {
 		return
 	}
 	for _, l := range x.locateTarget(c, w) {
-		if !l.certain {
+		if !l.certain || l.res.Sink {
 			continue
 		}
 		f := l.finding(Read)
 		f.Program, f.Via, f.cmd, f.redir = c.name, c.Via, c.index, redir
-		f.quiet = !content || !redir && !harmless[c.name] && !shownReaders[c.name]
+		f.quiet = !content || !redir && !shownReaders[c.name]
 		if content {
 			if form := secretForm(&l); form != "" {
 				f.Kind, f.form, f.quiet = SecretRead, form, false
@@ -221,5 +221,7 @@ func (x *evaluation) readFile(c *command, w shell.Word, content, redir bool) {
 	}
 }
 
-// shownReaders are programs besides the harmless ones whose operands are files that they read: worth showing as effects.
-var shownReaders = wordSet("cp", "tar", "zip", "scp", "rsync", "sed", "awk", "gawk", "python", "dd", "gzip", "bzip2", "xz", "zstd", "python3", "node", "perl", "ruby")
+// shownReaders are programs whose operands are files that they read: worth showing as effects. Of the others only secrets show.
+var shownReaders = wordSet("cat", "bat", "batcat", "head", "tail", "less", "more", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "sort", "uniq",
+	"cut", "diff", "cmp", "comm", "join", "paste", "fold", "nl", "tac", "rev", "strings", "xxd", "od", "hexdump", "hd", "base64", "base32", "jq", "yq", "cp", "tar",
+	"zip", "scp", "rsync", "sed", "awk", "gawk", "gzip", "bzip2", "xz", "zstd", "zcat", "openssl", "objdump")

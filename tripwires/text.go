@@ -59,6 +59,9 @@ var kindWords = map[EffectKind]string{
 
 // words renders an effect: "rm deletes src, with all below it, without asking (project)".
 func (f *finding) words() string {
+	if f.Kind == Unknown && f.Note != "" {
+		return f.Note
+	}
 	var b strings.Builder
 	if f.Program != "" {
 		b.WriteString(shorten(f.Program, 40))
