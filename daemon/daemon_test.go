@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -67,5 +68,24 @@ func TestTwoDaemonsLiveInOneProcess(t *testing.T) {
 	a.stop()
 	if d, _ := reason(t, b.send("PreToolUse", b.bash("rm -rf src", "2"))); d != "deny" {
 		t.Errorf("the second daemon answers %q after the first one stopped", d)
+	}
+}
+
+func TestDaemonsOwnProcessIsOnTheFloor(t *testing.T) {
+	t.Parallel()
+	b := running(t, func(o *Options) { o.Overrides["mode"] = "observe" })
+	pid := os.Getpid()
+	for _, command := range []string{"kill %d", "kill -9 %d", "sudo kill -STOP %d", "ls; kill %d"} {
+		if d, text := reason(t, b.send("PreToolUse", b.bash(fmt.Sprintf(command, pid), "1"))); d != "deny" || !strings.Contains(text, "self.") {
+			t.Errorf(command+": %s %q", pid, d, text)
+		}
+	}
+	if d, _ := reason(t, b.send("PreToolUse", b.bash(fmt.Sprintf("kill %d", pid+1), "2"))); d != "pass" {
+		t.Errorf("another process: %s", d)
+	}
+	for _, r := range b.kinds(record.CallRequested) {
+		if r.Decision.Answer == "deny" && (!r.Decision.Floor || !r.Decision.Enforced) {
+			t.Errorf("decision %+v", r.Decision)
+		}
 	}
 }

@@ -83,13 +83,24 @@ func (d *Daemon) begin(req *request) *exchange {
 // enter ends the current stage and begins the next one.
 func (d *Daemon) enter(x *exchange, stage string) {
 	now := d.now()
-	if x.stage != "" {
-		x.times = append(x.times, stageTime{x.stage, now.Sub(x.since)})
-	}
+	x.leave(now)
 	x.stage, x.since = stage, now
 	if d.seam.stage != nil {
 		d.seam.stage(x.req.h.Event, stage)
 	}
+}
+
+// leave ends the current stage. The time for which a person was waited for is no time of ours.
+func (x *exchange) leave(now time.Time) {
+	if x.stage == "" {
+		return
+	}
+	took := now.Sub(x.since)
+	if x.stage == "gate" {
+		took = max(0, took-x.held)
+	}
+	x.times = append(x.times, stageTime{x.stage, took})
+	x.stage = ""
 }
 
 // note adds a fact to the record.
@@ -103,10 +114,7 @@ func (x *exchange) note(key, value string) {
 // fanOut tells the metrics about an event, after its reply is on its way.
 func (d *Daemon) fanOut(x *exchange) {
 	now := d.now()
-	if x.stage != "" {
-		x.times = append(x.times, stageTime{x.stage, now.Sub(x.since)})
-		x.stage = ""
-	}
+	x.leave(now)
 	for _, t := range x.times {
 		d.m.Stage(t.stage, t.d)
 	}

@@ -117,6 +117,7 @@ func (d *Daemon) analyse(ctx context.Context, x *exchange) *failure {
 			return
 		}
 		r.dec = x.p.engine.Evaluate(ctx, x.call, reader)
+		d.guardProcess(&r.dec)
 	})
 	select {
 	case r := <-done:
