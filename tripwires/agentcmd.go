@@ -16,12 +16,16 @@ func progAgent(x *evaluation, c *command) {
 	if cut := slices.Index(args, "--"); cut >= 0 {
 		args = args[:cut]
 	}
-	if hooksOff(c, args) {
+	if hooksOff(c, args) || x.otherHome(c) {
 		x.effect(c, AgentUnguarded, "hooks-off", c.name, "an agent would run without these hooks")
 		return
 	}
 	if approvalsOff(c.name, args) {
 		x.effect(c, AgentUnguarded, "approvals-off", c.name, "an agent would run without asking anyone")
+		return
+	}
+	if c.Privileged {
+		x.effect(c, AgentUnguarded, "unknown-options", c.name, "it would run as another user, with that user's settings")
 		return
 	}
 	for _, w := range c.args {
@@ -31,6 +35,20 @@ func progAgent(x *evaluation, c *command) {
 		}
 	}
 	x.execute(c)
+}
+
+// otherHome reports whether a command sets a HOME that is none of the known ones: an agent would find no settings of ours there.
+func (x *evaluation) otherHome(c *command) bool {
+	home := ""
+	for _, a := range append(slices.Clone(c.Exported), c.Env...) {
+		if a.Name == "HOME" {
+			home = a.Value.Text
+			if !a.Value.Known {
+				return true
+			}
+		}
+	}
+	return home != "" && !slices.Contains(x.homes, strings.TrimSuffix(home, "/"))
 }
 
 // hooksOff reports whether an agent's options or environment switch hooks off, or give it other settings than those that

@@ -137,6 +137,7 @@ func (x *evaluation) explain(d *Decision, ops []opinion) {
 	d.Reason = x.reason(o)
 	if d.Verdict == event.Ask {
 		d.Gate = strictestGate(ops)
+		d.Session = slices.ContainsFunc(ops, func(o opinion) bool { return o.Verdict == event.Ask && o.rule != nil && o.rule.scope.session })
 	}
 	if d.Verdict == event.Allow {
 		d.Instead = ""

@@ -186,6 +186,10 @@ rules:
 	if d := bash(t, e, m, "rm -rf dist"); len(d.Matches) != 1 || d.Matches[0].Tuned == "" {
 		t.Errorf("a softened match must be recorded: %+v", d.Matches)
 	}
+	session := newEngine(t, Options{Rules: load(t, userFile("version: 1\nrules:\n  - id: a\n    ask: [\"Bash(make:*)\"]\n    scope: session\n"))})
+	if d := bash(t, session, m, "make x"); !d.Session || d.Verdict != event.Ask {
+		t.Errorf("scope: session is lost: %+v", d)
+	}
 	other := bashCall("curl -d x https://a.prod.test")
 	other.Agent = "codex"
 	if d := e.Evaluate(context.Background(), other, m.NewReader()); d.Verdict != event.Pass {

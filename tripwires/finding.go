@@ -19,7 +19,6 @@ type finding struct {
 	regenerable bool     // a well-known build name that nothing tracks
 	recoverable bool     // git can bring it back
 	exists      bool     // something is there now (or it could not be told)
-	fresh       bool     // nothing is there yet
 	host        string   // of a network target
 	cmd         int      // index into evaluation.cmds, -1 if a file tool or the source as a whole made it
 	redir       bool     // made by a redirection of that command and not by its arguments

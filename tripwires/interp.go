@@ -116,13 +116,13 @@ func clusterCode(lang, t string) bool {
 	switch lang {
 	case "perl":
 		i := strings.IndexAny(t, "eE")
-		return i > 0 && strings.IndexAny(t[:i], "iMmIxFC") < 0 || i > 0 && (i == len(t)-1) && strings.IndexAny(t[:i], "MmIxFC") < 0
+		return i > 0 && !strings.ContainsAny(t[:i], "iMmIxFC") || i > 0 && (i == len(t)-1) && !strings.ContainsAny(t[:i], "MmIxFC")
 	case "ruby":
 		i := strings.IndexByte(t, 'e')
-		return i > 0 && strings.IndexAny(t[:i], "IrCFE") < 0
+		return i > 0 && !strings.ContainsAny(t[:i], "IrCFE")
 	case "python":
 		i := strings.IndexByte(t, 'c')
-		return i > 0 && strings.IndexAny(t[:i], "WXm") < 0
+		return i > 0 && !strings.ContainsAny(t[:i], "WXm")
 	}
 	return false
 }
@@ -133,7 +133,7 @@ func (x *evaluation) inPlaceEdit(c *command, texts []shell.Word) {
 	for _, w := range c.args {
 		t := w.Text
 		if len(t) > 1 && t[0] == '-' && t[1] != '-' && !slices.ContainsFunc(texts, func(s shell.Word) bool { return s.Text == t }) &&
-			strings.IndexByte(t, 'i') > 0 && strings.IndexAny(t[:strings.IndexByte(t, 'i')], "MmIrx") < 0 {
+			strings.IndexByte(t, 'i') > 0 && !strings.ContainsAny(t[:strings.IndexByte(t, 'i')], "MmIrx") {
 			inPlace = true
 		}
 	}

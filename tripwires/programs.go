@@ -46,6 +46,8 @@ func programTable() map[string]program {
 	add(progLaunchctl, "launchctl")
 	add(progHistory, "history", "fc")
 	add(progUnset, "unset")
+	add(progSet, "set")
+	add(progSystemdRun, "systemd-run")
 	add(progJournalctl, "journalctl")
 	add(progPrivilege, "sudo", "su", "doas", "pkexec", "run0", "sudoedit", "gosu", "runuser")
 	add(progVisudo, "visudo", "usermod", "useradd", "userdel", "passwd", "chpasswd", "groupadd", "gpasswd", "deluser", "adduser", "chsh", "dscl", "setcap")

@@ -142,6 +142,26 @@ func progHistory(x *evaluation, c *command) {
 	}
 }
 
+// progSet covers set +o history.
+func progSet(x *evaluation, c *command) {
+	for i, w := range c.args {
+		if w.Text == "+o" && i+1 < len(c.args) && c.args[i+1].Text == "history" {
+			x.effect(c, HistoryWipe, "histfile", "", "the shell's commands are no longer recorded")
+		}
+	}
+}
+
+// progSystemdRun covers systemd-run with a timer.
+func progSystemdRun(x *evaluation, c *command) {
+	for _, w := range c.args {
+		if strings.HasPrefix(w.Text, "--on-") || strings.HasPrefix(w.Text, "--timer-property") {
+			x.effect(c, Persistence, "unit", "", "a job is scheduled")
+			return
+		}
+	}
+	x.execute(c)
+}
+
 // progUnset covers unset HISTFILE.
 func progUnset(x *evaluation, c *command) {
 	if hasWord(c, "HISTFILE", "HISTSIZE", "PROMPT_COMMAND") {

@@ -103,6 +103,7 @@ type Decision struct {
 	Reason   string // in words, one or two sentences, bounded and cleaned: what and why; never file content
 	Instead  string // what to do instead, "" if the rule names nothing
 	Gate     string // native, hold or webhook when Verdict is ask; "" = the configured default
+	Session  bool   // an approval of this ask counts for its session only (the rule says scope: session)
 	Effects  []Effect
 	Matches  []Match // every rule that had an opinion, strictest first
 	Mode     string
