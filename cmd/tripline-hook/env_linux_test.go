@@ -6,60 +6,83 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
-// The variables that the Go runtime reads before main. Most change nothing that an agent sees. Two end the process before it can say
-// anything: no code of the hook can help that, so this table states what an agent sees then, which its entry has to count as a
-// refusal. The exit code 0 is not among it, nor is a byte on stdout.
-func TestHostileGoVariables(t *testing.T) {
-	t.Parallel()
-	const denies, dies = "denies as ever", "dies before main"
-	for env, want := range map[string]string{
-		"GOMEMLIMIT=x GOTRACEBACK=crash": dies, // SIGABRT
-		"GOMEMLIMIT=x":                   dies, // exit 2, with the runtime's message
-		"GOMAXPROCS=99999999":            dies, // killed or out of memory
+// What a hook without its own entry does under a variable that the Go runtime reads before main.
+const (
+	denies = "denies as ever"
+	speaks = "denies after words of the runtime's"
+	dies   = "dies before main"
+)
 
-		"GOMAXPROCS=x":                           denies,
-		"GOMAXPROCS=-1":                          denies,
-		"GOMEMLIMIT=1":                           denies,
-		"GOGC=1":                                 denies,
-		"GOGC=off":                               denies,
-		"GOGC=x":                                 denies,
-		"GOTRACEBACK=crash":                      denies,
-		"GOCOVERDIR=/nonexistent":                denies,
-		"GODEBUG=x=y,,=,z":                       denies,
-		"GODEBUG=cpu.all=off":                    denies,
-		"GODEBUG=sbrk=1":                         denies,
-		"GODEBUG=gcstoptheworld=2,gccheckmark=1": denies,
-		"GODEBUG=asyncpreemptoff=1":              denies,
-		"GODEBUG=fips140=only":                   denies,
-		"GODEBUG=inittrace=1,gctrace=1,schedtrace=": denies,
-	} {
+// hostile is the variables that the Go runtime reads before main, and what they do to a hook without its own entry. With the entry
+// it denies as ever under all of them.
+var hostile = map[string]string{
+	"GOMEMLIMIT=x GOTRACEBACK=crash": dies, // SIGABRT
+	"GOMEMLIMIT=x":                   dies, // exit 2, with the runtime's message
+	"GOMEMLIMIT=":                    denies,
+	"GOMAXPROCS=99999999":            dies, // minutes, and all memory; out of memory where it is limited
+
+	"GOMAXPROCS=x":                           denies,
+	"GOMAXPROCS=-1":                          denies,
+	"GOMAXPROCS=2000":                        denies, // but takes a hundred times as long
+	"GOMEMLIMIT=1":                           denies, // as well
+	"GOGC=1":                                 denies,
+	"GOGC=off":                               denies,
+	"GOGC=x":                                 denies,
+	"GOTRACEBACK=crash":                      denies,
+	"GOTRACEBACK=x":                          denies,
+	"GOCOVERDIR=/nonexistent":                denies,
+	"GODEBUG=x=y,,=,z":                       denies,
+	"GODEBUG=cpu.all=off":                    denies,
+	"GODEBUG=cpu.nothing=on":                 speaks,
+	"GODEBUG=sbrk=1":                         denies,
+	"GODEBUG=gcstoptheworld=2,gccheckmark=1": denies,
+	"GODEBUG=asyncpreemptoff=1":              denies,
+	"GODEBUG=fips140=only":                   denies,
+	"GODEBUG=inittrace=1,gctrace=1,schedtrace=": speaks,
+}
+
+// underVariables runs a hook that finds no daemon. With little memory, many processors cannot take the machine down.
+func underVariables(t *testing.T, hook, prefix, env string) result {
+	t.Helper()
+	const script = `ulimit -c 0; ulimit -v 1500000; exec `
+	_, wait := startProgram(t, strings.NewReader("{}"), strings.Fields(env),
+		"/bin/sh", "-c", script+prefix+` "$0" "$@"`, hook, "-s", "/nonexistent/hook.sock", "claude", "PreToolUse")
+	return wait()
+}
+
+var buildPlain = sync.OnceValues(func() (string, error) { return build(".", "tripline-hook-plain", ".") })
+
+// A hook that was not built as a release is: no code of its own comes before the runtime's, so this states what an agent sees then,
+// which its entry for the hook has to count as a refusal. The exit code 0 is not among it, nor is a byte on stdout.
+func TestHostileVariablesWithoutTheEntry(t *testing.T) {
+	t.Parallel()
+	plain, err := buildPlain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for env, want := range hostile {
 		t.Run(env+" "+want, func(t *testing.T) {
 			t.Parallel()
-			// With little memory, the many processors of the second one cannot take the machine down.
-			const script = `ulimit -c 0; ulimit -v 1500000; exec "$0" "$@"`
-			args := []string{"-c", script, hookPath(t), "-s", "/nonexistent/hook.sock", "claude", "PreToolUse"}
-			_, wait := startProgram(t, strings.NewReader("{}"), strings.Fields(env), "/bin/sh", args...)
-			got := wait()
+			got := underVariables(t, plain, "", env)
 			if want == dies {
-				if got.stdout != "" || got.exit == 0 {
-					t.Errorf("exit %d, stdout %q; want a failure without stdout", got.exit, got.stdout)
+				if got.stdout != "" || got.exit == 0 || strings.Contains(got.stderr, "tripline:") {
+					t.Errorf("exit %d, stdout %q, stderr %q; want a failure before main", got.exit, got.stdout, got.stderr)
 				}
 			} else {
-				// Traces may stand before our line.
-				if i := strings.LastIndex(got.stderr, "tripline: "); i > 0 {
-					got.stderr = got.stderr[i:]
+				i := strings.LastIndex(got.stderr, "tripline: ")
+				if want == speaks && i <= 0 {
+					t.Errorf("stderr %q; want words of the runtime's", got.stderr)
 				}
+				got.stderr = got.stderr[max(i, 0):]
 				denied(t, got, "PreToolUse", "daemon.unreachable")
 			}
-
-			args[1] = `exec /usr/bin/env -i "$0" "$@"`
-			_, wait = startProgram(t, strings.NewReader("{}"), strings.Fields(env), "/bin/sh", args...)
-			denied(t, wait(), "PreToolUse", "daemon.unreachable")
+			denied(t, underVariables(t, plain, "/usr/bin/env -i", env), "PreToolUse", "daemon.unreachable")
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build compiles a package of this module, as a release does, into a file called name.
+// build compiles a package into a file called name, static and stripped, but with no entry of its own.
 func build(dir, name, pkg string) (string, error) {
 	out := filepath.Join(binDir, name)
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
@@ -49,7 +49,18 @@ func build(dir, name, pkg string) (string, error) {
 	return out, nil
 }
 
-var buildHook = sync.OnceValues(func() (string, error) { return build(".", "tripline-hook", ".") })
+// buildRelease compiles the hook with the script that builds a release, for this platform or, with GOOS and GOARCH in env, another.
+func buildRelease(dir string, env ...string) (string, error) {
+	dir = filepath.Join(binDir, dir)
+	cmd := exec.Command("../../contrib/dev/build.sh", dir, "tripline-hook")
+	cmd.Env = append(os.Environ(), env...)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, b)
+	}
+	return filepath.Join(dir, "tripline-hook"), nil
+}
+
+var buildHook = sync.OnceValues(func() (string, error) { return buildRelease("release") })
 
 func hookPath(t testing.TB) string {
 	t.Helper()

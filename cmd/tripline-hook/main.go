@@ -12,8 +12,11 @@
 //	-o  allow: let calls pass while there is no daemon; nothing else lets them pass
 //	-n  the token of this installation, passed on to the daemon
 //
-// The exit code is 0 or 2. No environment variable is used. The Go runtime reads its own (GOMEMLIMIT and others) before main, and
-// with bad ones ends the process with another code and no output: the agent's entry must count that as a refusal, or clear them.
+// The exit code is 0 or 2. No environment variable is used, neither by this code nor by the Go runtime below it, which would read its
+// own (GOMEMLIMIT, GOMAXPROCS, GODEBUG and others) before main, and with bad ones end the process or fill the memory: contrib/dev/build.sh
+// links the program, for Linux on amd64 and arm64, with -E tripline_entry, and that entry empties the environment before the runtime
+// starts. A program built in another way, or for another platform, has no such entry: there the agent's entry for the hook must count
+// every other exit code as a refusal, or clear the variables.
 package main
 
 import (
