@@ -11,10 +11,11 @@ import (
 )
 
 // codeAction is what a call of a known function does: 'd' deletes, 's' starts a shell text or an argument list, 'v' starts an
-// argument vector, 'e' runs program text, 'w' writes a file, 'r' reads one.
+// argument vector, 'e' runs program text, 'w' writes a file, 'r' reads one, 'm' moves one over another, 'p' changes permissions.
 type codeAction struct {
 	kind      byte
 	recursive bool
+	copies    bool // 'm' that leaves its source
 	all       bool // every argument is a target
 	skip      int  // arguments in front of the argument vector
 }
@@ -28,6 +29,9 @@ func codeActions(lang string, call codeCall) (codeAction, bool) {
 	}
 	computed := strings.HasPrefix(call.name, ".")
 	free := call.name == call.base
+	if a, ok := moveAction(call, qualifier, free); ok {
+		return a, true
+	}
 	switch lang {
 	case "python":
 		return pythonAction(call, qualifier, free, computed)
@@ -101,6 +105,26 @@ func codeActions(lang string, call codeCall) (codeAction, bool) {
 		}
 	case "applescript", "tcl":
 		return codeAction{}, false
+	}
+	return codeAction{}, false
+}
+
+// moveAction covers moves, copies and changes of mode, whose names are much the same in every language.
+func moveAction(call codeCall, qualifier string, free bool) (codeAction, bool) {
+	files := free && len(call.args) == 2
+	switch qualifier {
+	case "os", "shutil", "fs", "promises", "fsp", "fse", "File", "FileUtils", "Deno":
+		files = true
+	}
+	switch call.base {
+	case "rename", "renames", "move", "mv", "Rename", "renameSync", "moveSync":
+		return codeAction{kind: 'm'}, files || strings.HasSuffix(call.base, "Sync")
+	case "replace":
+		return codeAction{kind: 'm'}, qualifier == "os"
+	case "copy", "copy2", "copyfile", "copytree", "cp", "cp_r", "copyFile", "copyFileSync", "cpSync", "copySync", "symlink", "link", "symlinkSync", "linkSync":
+		return codeAction{kind: 'm', copies: true}, files || strings.HasSuffix(call.base, "Sync")
+	case "chmod", "chown", "chmodSync", "chownSync", "lchown":
+		return codeAction{kind: 'p'}, qualifier == "os" || qualifier == "fs" || strings.HasSuffix(call.base, "Sync")
 	}
 	return codeAction{}, false
 }

@@ -13,6 +13,7 @@ type codeCall struct {
 	base string // last part
 	args []codeValue
 	text []codeToken // all tokens of the argument list
+	path *codeValue  // of Path("x").method(): the path
 }
 
 // codeValue is an argument: a text, or a list of texts.
@@ -108,6 +109,10 @@ func callAt(toks []codeToken, i int, lang string, vars map[string]string) (codeC
 		}
 		if j < 0 || toks[j].kind != 'n' {
 			call.name = "." + call.name
+			if j >= 3 && toks[j].text == ")" && toks[j-2].text == "(" && toks[j-3].text == "Path" {
+				v, _ := readText(toks, j-1, lang, vars)
+				call.path = &v
+			}
 			break
 		}
 		call.name = strings.TrimLeft(toks[j].text, "$@") + "." + call.name
@@ -272,11 +277,49 @@ func expandUser(toks []codeToken, i int) (string, int, bool) {
 
 // judgeCall gives a call its effects.
 func (x *evaluation) judgeCall(c *command, lang string, call codeCall) {
-	act, ok := codeActions(lang, call)
-	if !ok {
+	if len(call.args) > 0 && call.args[0].known && sqlCalls[call.base] {
+		if form, words := sqlLoss(call.args[0].text); form != "" {
+			x.effect(c, DatabaseDestroy, form, words, "")
+		}
+	}
+	if call.path != nil && pathMethods[call.base] != 0 {
+		call.args = append([]codeValue{*call.path}, call.args...)
+		x.codeAct(c, lang, call, codeAction{kind: pathMethods[call.base]})
 		return
 	}
+	if act, ok := codeActions(lang, call); ok {
+		x.codeAct(c, lang, call, act)
+	}
+}
+
+// sqlCalls are the methods by which programs hand SQL to a database.
+var sqlCalls = wordSet("execute", "executescript", "executemany", "query", "raw", "exec", "run", "do", "prepare", "execute_sql", "$executeRawUnsafe", "Exec", "Query")
+
+// pathMethods are the methods of a path object that change or read what it names.
+var pathMethods = map[string]byte{"unlink": 'd', "rmdir": 'd', "write_text": 'w', "write_bytes": 'w', "read_text": 'r', "read_bytes": 'r', "rename": 'm', "replace": 'm', "chmod": 'p'}
+
+// codeAct gives an action its effects.
+func (x *evaluation) codeAct(c *command, lang string, call codeCall, act codeAction) {
 	switch act.kind {
+	case 'm':
+		if len(call.args) > 0 && call.args[0].known {
+			if !act.copies {
+				x.moveAway(c, x.codePath(call.args[0].text))
+			}
+			if len(call.args) > 1 && call.args[1].known {
+				x.copyOver(c, x.codePath(call.args[0].text), x.codePath(call.args[1].text), false)
+			}
+		} else if len(call.args) > 1 && call.args[1].known {
+			x.writeFile(c, x.codePath(call.args[1].text), Overwrite, false)
+		}
+	case 'p':
+		if len(call.args) > 0 && call.args[0].known {
+			for _, l := range x.locateTarget(c, x.codePath(call.args[0].text)) {
+				f := l.finding(PermissionChange)
+				f.Program, f.Via, f.cmd = c.name, c.Via, c.index
+				x.add(f)
+			}
+		}
 	case 'd':
 		x.codeDelete(c, lang, call, act)
 	case 's':
