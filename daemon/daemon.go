@@ -247,7 +247,9 @@ func (d *Daemon) Run(ctx context.Context, ready func()) error {
 	}
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.limits.stop)
 	defer cancel()
-	return errors.Join(err, d.Stop(sctx))
+	err = errors.Join(err, d.Stop(sctx))
+	d.logger.Info().Bool("clean", err == nil).Msg("stopped")
+	return err
 }
 
 // Addrs are the places at which a started daemon can be reached.

@@ -193,8 +193,11 @@ func (d *Daemon) approvalCall(x *exchange, dec tripwires.Decision) approval.Call
 // effectWords says an effect in words.
 func effectWords(e tripwires.Effect) string {
 	s := string(e.Kind)
-	if e.Target != "" {
+	switch {
+	case e.Target != "":
 		s += " " + show.Line(e.Target, 200)
+	case e.Program != "":
+		s += " " + show.Line(e.Program, 200)
 	}
 	if e.Place != "" {
 		s += " (" + e.Place + ")"

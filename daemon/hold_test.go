@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/wire"
@@ -255,5 +256,71 @@ func TestNativeGateAsksTheAgent(t *testing.T) {
 	p := b.payload("PreSkillShellCommand", map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "deploy-tool prod"}, "tool_use_id": "x:preamble-0"})
 	if r := b.send("PreSkillShellCommand", p); r.Exit != 2 {
 		t.Errorf("preamble: %+v", r)
+	}
+}
+
+func TestHoldsHaveTheirOwnLimit(t *testing.T) {
+	t.Parallel()
+	b := holding(t, shrunk(func(l *limits) { l.holds = 1 }))
+	c := b.hold("deploy-tool one", "1")
+	if d, text := reason(t, b.send("PreToolUse", b.bash("deploy-tool two", "2"))); d != "deny" || !strings.Contains(text, "approval-busy") {
+		t.Errorf("%s %q", d, text)
+	}
+	if r := b.send("PreToolUse", b.bash("ls", "3")); !isPass(r) {
+		t.Errorf("others are held up: %+v", r)
+	}
+	b.decide(b.card().ID, "approve")
+	if d, _ := reason(t, b.final(c)); d != "allow" {
+		t.Errorf("the held call is answered %s", d)
+	}
+}
+
+func TestLargeCallIsNotKeptWaiting(t *testing.T) {
+	t.Parallel()
+	b := holding(t, shrunk(func(l *limits) { l.holdSize = 10 }))
+	r := b.send("PreToolUse", b.bash("deploy-tool prod", "1"))
+	if d, text := reason(t, r); d != "deny" || !strings.Contains(text, "approval-pending") {
+		t.Errorf("%s %q", d, text)
+	}
+	b.decide(b.card().ID, "approve")
+	if d, _ := reason(t, b.send("PreToolUse", b.bash("deploy-tool prod", "2"))); d != "allow" {
+		t.Errorf("the retry is answered %s", d)
+	}
+}
+
+func TestTwoWaitersShareACardAndOneRuns(t *testing.T) {
+	t.Parallel()
+	b := holding(t)
+	first := b.hold("deploy-tool prod", "1")
+	second := b.hold("deploy-tool prod", "2")
+	b.decide(b.card().ID, "approve")
+	one, _ := reason(t, b.final(first))
+	two, _ := reason(t, b.final(second))
+	if one == two || one != "allow" && two != "allow" {
+		t.Errorf("answers %s and %s", one, two)
+	}
+	if n := len(b.kinds(record.ApprovalConsumed)); n != 1 {
+		t.Errorf("%d uses of one approval", n)
+	}
+}
+
+func TestAFailedRecordNeverReleasesAHeldCall(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []record.Kind{record.ApprovalRequested, record.ApprovalConsumed, record.CallRequested} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			b := holding(t, breakLog(func(e *audit.Entry) bool { return e.Record.Kind == kind }))
+			c := b.dial()
+			if _, err := c.Write(frame(t, "claude", "PreToolUse", b.bash("deploy-tool prod", "1"))); err != nil {
+				t.Fatal(err)
+			}
+			if kind != record.ApprovalRequested {
+				b.eventually("the call waits", func() bool { l := b.d.gate.List(false); return len(l) == 1 && l[0].Waiting })
+				b.decide(b.card().ID, "approve")
+			}
+			if d, text := reason(t, b.final(c)); d != "deny" {
+				t.Errorf("%s %q", d, text)
+			}
+		})
 	}
 }

@@ -99,7 +99,7 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 	if code := <-done; code != 0 {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
-	for _, want := range []string{"TRIPLINE_HOME is in force", `"message":"ready"`, "genesis_key"} {
+	for _, want := range []string{"TRIPLINE_HOME is in force", `"message":"ready"`, "genesis_key", `"clean":true`} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("stderr lacks %q: %s", want, stderr.String())
 		}
