@@ -21,7 +21,7 @@ var (
 	failUndecodable = failure{"input.undecodable", "undecodable", "the event could not be read as what this agent is known to send",
 		"Make the call again with plain, well-formed arguments."}
 	failUnknownAgent = failure{"input.unknown-agent", "undecodable", "the hook names an agent that this daemon does not know",
-		"Tell the person to run `auditctl install` again."}
+		"Tell the person: the hooks of this agent must be installed again."}
 	failTooLarge = failure{"input.too-large", "too-large", "the call is larger than 32 MiB and cannot be judged",
 		"Split it into smaller calls."}
 	failPanic = failure{"internal.panic", "panic", "Tripline failed while judging this call",
@@ -29,7 +29,7 @@ var (
 	failDeadline = failure{"internal.deadline", "deadline", "Tripline could not judge this call in time",
 		"Make a smaller call, or wait a moment before going on."}
 	failLog = failure{"log.unavailable", "log", "the audit log cannot be written, and nothing may run unrecorded",
-		"Stop and tell the person: the disk may be full; `auditctl status` says more."}
+		"Stop and tell the person: the disk may be full; the daemon says more on its stderr."}
 	failBusy = failure{"internal.busy", "busy", "too many calls are being judged at the same time",
 		"Wait a moment before going on."}
 	failSlow = failure{"internal.slow", "deadline", "the hook did not deliver the call in time",

@@ -126,6 +126,32 @@ func (c *calls) take(k sessionKey, subagent, id, tool, mac string) *openCall {
 	return o
 }
 
+// overruled marks a judged call as one that its hook denied all the same, since our answer came too late for it, and
+// returns it; nil if there is none.
+func (c *calls) overruled(k sessionKey, subagent, id, tool, mac string) *openCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.open[k] {
+		if !o.done && o.subagent == subagent && o.is(id, tool, mac) {
+			o.answer, o.done = event.Deny, true
+			return o
+		}
+	}
+	return nil
+}
+
+// ended reports whether the end of such a call is on record already.
+func (c *calls) ended(k sessionKey, subagent, id, tool, mac string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.open[k] {
+		if o.subagent == subagent && o.is(id, tool, mac) {
+			return o.done
+		}
+	}
+	return false
+}
+
 // end forgets a session.
 func (c *calls) end(k sessionKey) {
 	c.mu.Lock()

@@ -126,3 +126,29 @@ func TestBatchLooksIntoTheSpoolBeforeItAlarms(t *testing.T) {
 		t.Errorf("%d false alarms", n)
 	}
 }
+
+func TestEventsThatWereSentAndSpooledCountOnce(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	sent := spool.Meta{Answer: spool.Denied, Fault: spool.Timeout, Flags: spool.FlagSent}
+	// The daemon judged the call, but its hook had given up and denied it.
+	b.send("PreToolUse", b.bash("ls", "1"))
+	b.spooled("PreToolUse", b.bash("ls", "1"), sent)
+	// The daemon recorded the end, but its hook did not hear so.
+	b.send("PreToolUse", b.bash("ls x", "2"))
+	b.send("PostToolUse", b.post("ls x", "2"))
+	sent.Answer = spool.Silent
+	b.spooled("PostToolUse", b.post("ls x", "2"), sent)
+	b.d.spool.ingest(t.Context())
+	req := b.kinds(record.CallRequested)
+	if len(req) != 2 || len(b.kinds(record.CallFinished)) != 1 {
+		t.Errorf("records %s", b.list())
+	}
+	if r := b.one(record.CallRejected); r.Call != req[0].ID || r.Outcome != record.Blocked || !r.Late {
+		t.Errorf("record %+v", r)
+	}
+	calls := b.calls()
+	if len(calls) != 2 || calls[0].Outcome != record.Blocked || calls[1].Outcome != record.Ran {
+		t.Errorf("calls %+v", calls)
+	}
+}

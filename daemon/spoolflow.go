@@ -164,6 +164,9 @@ func (s *spoolReader) entries(ctx context.Context, e *ingest.Entry) []*audit.Ent
 		return []*audit.Entry{first}
 	}
 	d.enrich(x)
+	if first := s.known(x, e); first != nil {
+		return []*audit.Entry{first}
+	}
 	if !x.gates {
 		first, more := d.observed(ctx, x)
 		return append([]*audit.Entry{first}, more...)
@@ -177,6 +180,35 @@ func (s *spoolReader) entries(ctx context.Context, e *ingest.Entry) []*audit.Ent
 	first := d.gateEntry(x)
 	d.settle(x, first)
 	return []*audit.Entry{first}
+}
+
+// known is the record of an event that the daemon has on record already, since it was sent the whole of it: nil for any
+// other. A judged call whose hook did not wait for the answer was denied by it, and its outcome is set right here.
+func (s *spoolReader) known(x *exchange, e *ingest.Entry) *audit.Entry {
+	d := s.d
+	gate := x.kind == event.KindPreTool || x.kind == event.KindSkillShell
+	if e.Meta.Flags&spool.FlagSent == 0 || gate && e.Meta.Answer != spool.Denied {
+		return nil
+	}
+	r := d.baseRecord(x)
+	k := sessionKey{r.Agent, r.Session}
+	switch {
+	case gate:
+		o := d.calls.overruled(k, r.Subagent, r.ToolUseID, r.Tool, x.mac)
+		if o == nil {
+			return nil
+		}
+		r.Kind, r.Call, r.Outcome = record.CallRejected, o.call, record.Blocked
+		r.Who, r.WhoBasis = "rule:"+e.Meta.Fault.Rule(), "claimed"
+	case x.kind == event.KindPostTool || x.kind == event.KindPostToolFailure:
+		if !d.calls.ended(k, r.Subagent, r.ToolUseID, r.Tool, x.mac) {
+			return nil
+		}
+		r.Kind = record.SessionEvent
+	default:
+		return nil
+	}
+	return &audit.Entry{Record: r}
 }
 
 // declare records what hooks could not even spool.
