@@ -138,6 +138,9 @@ func progDd(x *evaluation, c *command) {
 	for _, w := range c.args {
 		if out, ok := strings.CutPrefix(w.Text, "of="); ok {
 			x.writeFile(c, subWord(w, out), Overwrite, false)
+			if !w.Known && !w.Flat && !w.Temp {
+				x.unknown("target", "what dd writes to could not be told", c.Via)
+			}
 			for _, l := range x.locateTarget(c, subWord(w, out)) {
 				if l.place == string(paths.Device) {
 					x.effect(c, DeviceWrite, "raw", l.text, "")

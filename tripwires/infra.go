@@ -88,6 +88,10 @@ func progInfra(x *evaluation, c *command) {
 	if p.has("--dry-run", "--dryrun", "--help") && !dryRunOff(&p) || slices.ContainsFunc(p.flags, func(f string) bool { return f == "-h" && c.name != "psql" }) {
 		return
 	}
+	if len(p.operands) > 0 && !p.operands[0].Known && !p.operands[0].Flat {
+		x.judgeUnknownVerb(c, c.name)
+		return
+	}
 	flags := append([]string{}, p.flags...)
 	for _, w := range c.args {
 		flags = append(flags, w.Text)

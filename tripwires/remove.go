@@ -155,8 +155,13 @@ func progRm(x *evaluation, c *command) {
 		forced:    p.has("-f", "--force"),
 		form:      "rm",
 	}
-	for _, w := range p.operands {
+	options := false // an unknown word in front may be options
+	for i, w := range p.operands {
 		x.remove(c, w, how)
+		if options && !how.recursive && w.Known && x.isDirectory(c, w) {
+			x.unknown("target", "unknown words in front of a directory may make this recursive", c.Via)
+		}
+		options = options || !w.Known && w.Split && strings.HasPrefix(w.Text, "\x00") && (!p.dashdash || i < p.after)
 	}
 	x.removeRest(c, how)
 }

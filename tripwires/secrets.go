@@ -125,6 +125,13 @@ func credentialDir(p string) (dir, name string) {
 // judgeSecretOperands reports secrets among the words of a command that would show, copy or send what is in them. Any
 // program that is not known to leave the content alone counts.
 func (x *evaluation) judgeSecretOperands(c *command) {
+	if c.Remote && !notReaders[c.name] && !slices.ContainsFunc(c.Via, isContainer) {
+		for _, w := range c.args {
+			if remoteSecret(w.Text) {
+				x.effect(c, SecretRead, "private-key", w.Text, "on another machine")
+			}
+		}
+	}
 	if c.Remote && len(c.Mounts) == 0 {
 		return
 	}
@@ -161,6 +168,14 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		}
 		x.readFile(c, w, content, false)
 	}
+}
+
+// remoteSecret reports whether a path names a key or credential on any machine, by its text alone.
+func remoteSecret(p string) bool {
+	if publicName(p) {
+		return false
+	}
+	return strings.Contains(p, ".ssh/id_") || strings.HasSuffix(p, ".aws/credentials") || p == "/etc/shadow" || strings.HasSuffix(p, ".kube/config")
 }
 
 // writesLast are programs whose last operand is where they write.

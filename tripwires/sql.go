@@ -212,6 +212,10 @@ func progSQL(x *evaluation, c *command) {
 	}
 	seen := false
 	for _, t := range texts {
+		if !t.Known && strings.HasPrefix(strings.TrimSpace(t.Text), "\x00") {
+			x.opaqueCode(c, "the statement is not known")
+			continue
+		}
 		if form, words := sqlLoss(strings.ReplaceAll(t.Text, "\x00", " ? ")); form != "" {
 			x.effect(c, DatabaseDestroy, form, words, "")
 			seen = true

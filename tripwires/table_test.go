@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,23 @@ func TestLinksAreFollowedBeforeAPlaceIsNamed(t *testing.T) {
 	} {
 		if got := verdict(bash(t, e, m, command)); got != want {
 			t.Errorf("%s: got %s, want %s", command, got, want)
+		}
+	}
+}
+
+func TestUnknownWordsThatMayBeOptionsAsk(t *testing.T) {
+	t.Parallel()
+	m := view.NewMemory()
+	m.AddFile("/home/dev/shop/src/a.go", nil)
+	e := newEngine(t, Options{})
+	for command, want := range map[string]string{
+		"rm $OPTS src": "input.opaque", `rm "$OPTS" src`: "delete.project-file", "rm -- $OPTS src": "delete.project-file", "rm $A new.txt": "",
+	} {
+		if d := bash(t, e, m, command); d.Rule != want && !slices.ContainsFunc(d.Matches, func(m Match) bool { return m.Rule == want }) {
+			t.Errorf("%s: got %s by %q, want %q", command, d.Verdict, d.Rule, want)
+		}
+		if d := bash(t, e, m, command); want != "input.opaque" && slices.ContainsFunc(d.Matches, func(m Match) bool { return m.Rule == "input.opaque" }) {
+			t.Errorf("%s: must not be taken for options", command)
 		}
 	}
 }
