@@ -159,6 +159,12 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		if strings.HasPrefix(t, "-") || !pathLike(t) {
 			continue
 		}
+		if i > 0 && takesIdentity(c, c.args[i-1].Text) {
+			continue
+		}
+		if name, _, ok := strings.Cut(w.Text, "="); ok && takesIdentity(c, name) {
+			continue
+		}
 		if i == len(c.args)-1 && writesLast[c.name] && len(c.args) > 1 {
 			continue
 		}
@@ -176,6 +182,17 @@ func remoteSecret(p string) bool {
 		return false
 	}
 	return strings.Contains(p, ".ssh/id_") || strings.HasSuffix(p, ".aws/credentials") || p == "/etc/shadow" || strings.HasSuffix(p, ".kube/config")
+}
+
+// takesIdentity reports whether an option hands a key to the program that it is for, which uses it and does not show it.
+func takesIdentity(c *command, option string) bool {
+	switch option {
+	case "-key", "-inkey", "-CAkey":
+		return c.name == "openssl"
+	case "-i", "--identity", "--identity-file", "--private-key", "--key", "--key-file", "--client-key", "--ssh-key", "--kubeconfig", "--private-key-file":
+		return !shownReaders[c.name] && languageOf(c.name) == ""
+	}
+	return false
 }
 
 // writesLast are programs whose last operand is where they write.
