@@ -124,6 +124,7 @@ type Daemon struct {
 	stop     context.CancelFunc
 	fatal    chan error     // one error at most: the daemon cannot go on
 	wg       sync.WaitGroup // goroutines of single decisions
+	large    atomic.Bool    // a large frame was served since memory was last given back
 	cleanups []cleanup      // owned by Start, then by Stop
 
 	mu      sync.Mutex // guards the rest

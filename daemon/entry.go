@@ -196,7 +196,7 @@ func (d *Daemon) failureEntries(x *exchange) (first, second *audit.Entry) {
 	if x.peer == nil {
 		x.peer = peerRecord(x.req)
 	}
-	if x.gates {
+	if x.verdict.Decision == event.Deny {
 		x.who, x.basis = "rule:"+x.fail.rule, "proved"
 	}
 	r := d.baseRecord(x)
@@ -204,7 +204,10 @@ func (d *Daemon) failureEntries(x *exchange) (first, second *audit.Entry) {
 	switch {
 	case x.gates && x.kind != event.KindConfigChange:
 		r.Kind, r.Call = record.CallRequested, x.callID
-		r.Decision, r.Outcome = d.decision(x), record.Blocked
+		r.Decision = d.decision(x)
+		if x.verdict.Decision == event.Deny { // a spooled one may have passed
+			r.Outcome = record.Blocked
+		}
 		if x.mac != "" {
 			x.note(detailInputMAC, x.mac)
 			r.Detail = x.detail

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -161,6 +162,9 @@ func (d *Daemon) keep(ctx context.Context) {
 		case <-second.C:
 			_, _ = d.gate.Tick(ctx) // an error leaves the cards as they are, for the next second
 			d.declareGaps(ctx)
+			if d.large.Swap(false) { // else the next collection, and with it the memory, may be minutes away
+				debug.FreeOSMemory()
+			}
 		}
 	}
 }

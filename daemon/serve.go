@@ -92,6 +92,9 @@ func (s *hookServer) connection(ctx context.Context, c *net.UnixConn) {
 	}
 }
 
+// largeFrame is the size from which a frame leaves enough garbage to be given back to the system.
+const largeFrame = 1 << 20
+
 // handle serves one connection: one frame in, one reply out. Everything that goes wrong before the header is read just
 // closes the connection, since nothing is known of the caller; its hook then fails closed by itself.
 func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
@@ -137,6 +140,9 @@ func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
 			return
 		}
 		defer s.budget.give(n)
+		if n >= largeFrame {
+			defer d.large.Store(true)
+		}
 		err = req.readPayload(d.limits.progress)
 	}
 	if err != nil {

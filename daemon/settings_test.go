@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tripline-sh/tripline/audit/record"
@@ -158,5 +159,59 @@ func TestInstallToken(t *testing.T) {
 	calls := b.kinds(record.CallRequested)
 	if last := calls[len(calls)-1]; last.Detail["token"] != "unknown" {
 		t.Errorf("detail %v", last.Detail)
+	}
+}
+
+func TestSettingsFilesOfASession(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	sub := filepath.Join(b.project, "src")
+	other := filepath.Join(b.home, "elsewhere")
+	// The directory of the user's settings follows from where the transcript is kept; none of the files exists yet.
+	b.send("SessionStart", b.payload("SessionStart", map[string]any{"source": "startup", "permission_mode": nil, "cwd": sub,
+		"transcript_path": filepath.Join(other, "projects", "p", "s.jsonl")}))
+	tests := []struct {
+		path, text string
+		block      bool
+	}{
+		{filepath.Join(b.home, ".claude", "settings.json"), `{"model":"opus"}`, false},
+		{filepath.Join(other, "settings.json"), `{"model":"opus"}`, false},
+		{filepath.Join(b.project, ".claude", "settings.local.json"), `{"permissions":{"allow":["Bash(ls:*)"]}}`, false},
+		{filepath.Join(sub, ".claude", "settings.json"), hooked, true},
+		{filepath.Join(b.project, ".claude", "settings.json"), `{"disableAllHooks":true}`, true},
+		{filepath.Join(other, "settings.local.json"), `{"model":"opus"}`, true}, // no file of this session: no base
+		{"relative/settings.json", "", true},
+	}
+	for _, tt := range tests {
+		if filepath.IsAbs(tt.path) {
+			write(t, tt.path, tt.text)
+		}
+		r := b.send("ConfigChange", b.payload("ConfigChange", map[string]any{"source": "project_settings", "file_path": tt.path}))
+		if tt.block == isPass(r) {
+			t.Errorf("%s: %+v", tt.path, r)
+		}
+	}
+}
+
+func TestUnreadableSettingsAreBlocked(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	write(t, b.settingsFile(), hooked)
+	b.send("SessionStart", b.payload("SessionStart", map[string]any{"source": "startup", "permission_mode": nil}))
+	for name, spoil := range map[string]func() error{
+		"a FIFO":           func() error { return syscall.Mkfifo(b.settingsFile(), 0o600) },
+		"a directory":      func() error { return os.Mkdir(b.settingsFile(), 0o700) },
+		"a file of 4 MB":   func() error { return os.WriteFile(b.settingsFile(), make([]byte, 4<<20), 0o600) },
+		"a link to nobody": func() error { return os.Symlink("/proc/self/mem", b.settingsFile()) },
+	} {
+		if err := os.RemoveAll(b.settingsFile()); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if r := b.changed("user_settings"); isPass(r) {
+			t.Errorf("%s passed", name)
+		}
 	}
 }

@@ -34,13 +34,14 @@ func TestSpoolIsIngestedAtStart(t *testing.T) {
 	b.spooled("PostToolUse", b.post("ls", "1"), spool.Meta{Answer: spool.Silent, Fault: spool.Absent})
 	b.spooled("PreToolUse", b.bash("ls", "2"), spool.Meta{Answer: spool.Denied, Fault: spool.Timeout, Flags: spool.FlagSent})
 	b.spooled("PreToolUse", []byte("garbage"), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
+	b.spooled("PreToolUse", []byte("garbage that passed"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
 	b.start()
 	b.eventually("the spool is empty", func() bool {
 		left, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
 		return err == nil && len(left) == 0
 	})
 	req := b.kinds(record.CallRequested)
-	if len(req) != 3 {
+	if len(req) != 4 {
 		t.Fatalf("records %s", b.list())
 	}
 	for _, r := range req {
@@ -53,6 +54,9 @@ func TestSpoolIsIngestedAtStart(t *testing.T) {
 	}
 	if req[1].Decision.Answer != "deny" || req[1].Decision.Rule != "daemon.timeout" || req[1].Detail["sent"] != "1" {
 		t.Errorf("a call that was denied: %+v", req[1].Decision)
+	}
+	if req[2].Outcome != record.Blocked || req[3].Outcome == record.Blocked || req[3].Decision.Answer != "pass" {
+		t.Errorf("calls that cannot be read: %+v, %+v", req[2], req[3])
 	}
 	if fin := b.one(record.CallFinished); fin.Call != req[0].ID || !fin.Late {
 		t.Errorf("end %+v", fin)
