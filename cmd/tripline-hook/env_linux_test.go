@@ -29,7 +29,7 @@ var hostile = map[string]string{
 
 	"GOMAXPROCS=x":                           denies,
 	"GOMAXPROCS=-1":                          denies,
-	"GOMAXPROCS=2000":                        denies, // but takes a hundred times as long
+	"GOMAXPROCS=2000":                        denies, // but takes many times as long
 	"GOMEMLIMIT=1":                           denies, // as well
 	"GOGC=1":                                 denies,
 	"GOGC=off":                               denies,
