@@ -190,6 +190,9 @@ func takesIdentity(c *command, option string) bool {
 	case "-key", "-inkey", "-CAkey":
 		return c.name == "openssl"
 	case "-i", "--identity", "--identity-file", "--private-key", "--key", "--key-file", "--client-key", "--ssh-key", "--kubeconfig", "--private-key-file":
+		if c.name == "scp" || c.name == "sftp" {
+			return option == "-i"
+		}
 		return !shownReaders[c.name] && languageOf(c.name) == ""
 	}
 	return false
