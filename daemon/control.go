@@ -47,6 +47,7 @@ func newControlServer(d *Daemon, ln *net.UnixListener) *controlServer {
 		"GET /v1/calls":                  d.getCalls,
 		"GET /v1/records":                d.getRecords,
 		"GET /v1/sessions":               d.getSessions,
+		"GET /v1/events":                 d.getEvents,
 		"POST /v1/verify":                d.postVerify,
 		"GET /v1/approvals":              d.getApprovals,
 		"GET /v1/approvals/{id}":         d.getApproval,

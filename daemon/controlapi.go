@@ -62,12 +62,35 @@ func (d *Daemon) getRecords(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := newStream(w)
 	return s.end(d.log.Records(r.Context(), prefix, func(rec record.Record, bodies map[string][]byte) error {
-		v := control.RecordView{Record: rec, Bodies: make(map[string]string, len(bodies))}
-		for name, data := range bodies {
-			v.Bodies[name] = string(data)
-		}
-		return s.line(v)
+		return s.line(recordView(&rec, bodies))
 	}))
+}
+
+func (d *Daemon) getEvents(w http.ResponseWriter, r *http.Request) error {
+	from, to, kind, err := control.ParseEventsQuery(r.URL.Query())
+	if err != nil {
+		return badRequest(err, "")
+	}
+	s := newStream(w)
+	return s.end(d.log.Scan(r.Context(), audit.Range{From: from, To: to}, func(rec *record.Record, load audit.BodiesFunc) error {
+		if !control.EventKind(rec.Kind, kind) {
+			return nil
+		}
+		bodies, err := load()
+		if err != nil {
+			return err
+		}
+		return s.line(recordView(rec, bodies))
+	}))
+}
+
+// recordView is a record with its bodies as text.
+func recordView(rec *record.Record, bodies map[string][]byte) control.RecordView {
+	v := control.RecordView{Record: *rec, Bodies: make(map[string]string, len(bodies))}
+	for name, data := range bodies {
+		v.Bodies[name] = string(data)
+	}
+	return v
 }
 
 func (d *Daemon) getSessions(w http.ResponseWriter, r *http.Request) error {

@@ -70,6 +70,7 @@ type auditLog interface {
 	Calls(context.Context, record.Filter, func(record.Call) error) error
 	Sessions(ctx context.Context, from, to time.Time, fn func(record.Session) error) error
 	Records(ctx context.Context, prefix string, fn func(record.Record, map[string][]byte) error) error
+	Scan(ctx context.Context, r audit.Range, fn func(*record.Record, audit.BodiesFunc) error) error
 	Tail(ctx context.Context, n int) ([]record.Record, error)
 	Verify(ctx context.Context, anchors ...audit.Anchor) (record.Verification, error)
 	Size() uint64

@@ -7,6 +7,7 @@
 //	GET  /v1/calls?...            JSON lines of record.Call (query keys: see CallsQuery)
 //	GET  /v1/records?call=ID      JSON lines of RecordView: every record of one call (unique prefix of its id), bodies included
 //	GET  /v1/sessions?from=&to=   JSON lines of record.Session
+//	GET  /v1/events?from=&to=&kind=  JSON lines of RecordView: what is no tool call (sessions, settings, alarms, gaps ...)
 //	POST /v1/verify               VerifyRequest -> record.Verification
 //	GET  /v1/approvals?all=1      []Approval
 //	GET  /v1/approvals/ID         Approval (unique prefix)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
@@ -19,6 +20,7 @@ type logSource interface {
 	Calls(ctx context.Context, f record.Filter, fn func(record.Call) error) error
 	Sessions(ctx context.Context, from, to time.Time, fn func(record.Session) error) error
 	Records(ctx context.Context, idPrefix string, fn func(control.RecordView) error) error
+	Events(ctx context.Context, from, to time.Time, kind string, fn func(control.RecordView) error) error
 	Close() error
 }
 
@@ -68,13 +70,38 @@ type fileLog struct{ *audit.Reader }
 
 // Records adds the bodies as text, as the daemon does.
 func (l fileLog) Records(ctx context.Context, prefix string, fn func(control.RecordView) error) error {
-	return l.Reader.Records(ctx, prefix, func(r record.Record, bodies map[string][]byte) error {
-		v := control.RecordView{Record: r, Bodies: make(map[string]string, len(bodies))}
-		for name, data := range bodies {
-			v.Bodies[name] = string(data)
+	return l.Reader.Records(ctx, prefix, func(r record.Record, bodies map[string][]byte) error { return fn(recordView(&r, bodies)) })
+}
+
+// Events are the records that belong to no tool call.
+func (l fileLog) Events(ctx context.Context, from, to time.Time, kind string, fn func(control.RecordView) error) error {
+	return l.Scan(ctx, audit.Range{From: from, To: to}, func(r *record.Record, load audit.BodiesFunc) error {
+		if !control.EventKind(r.Kind, kind) {
+			return nil
 		}
-		return fn(v)
+		bodies, err := load()
+		if err != nil {
+			return err
+		}
+		return fn(recordView(r, bodies))
 	})
+}
+
+func recordView(r *record.Record, bodies map[string][]byte) control.RecordView {
+	v := control.RecordView{Record: *r, Bodies: make(map[string]string, len(bodies))}
+	for name, data := range bodies {
+		v.Bodies[name] = string(data)
+	}
+	return v
+}
+
+// partly lets what could be read stand when a part of the log cannot be read, and says so.
+func (a *app) partly(err error) error {
+	if errors.Is(err, audit.ErrDamaged) {
+		fmt.Fprintf(a.Err, "warning: %s; ask `%s verify`\n", show.Line(err.Error(), 500), a.self())
+		return nil
+	}
+	return a.controlError(err)
 }
 
 // client is for commands that need the daemon.
@@ -90,6 +117,8 @@ func (a *app) client() (*control.Client, error) {
 func (a *app) controlError(err error) error {
 	var re *control.ResponseError
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, control.ErrUnreachable):
 		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{"start the daemon: triplined"}}
 	case errors.As(err, &re):

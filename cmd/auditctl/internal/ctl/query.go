@@ -92,7 +92,7 @@ func (a *app) runQuery(ctx context.Context, o *queryOptions, args []string, limi
 		c.Time = c.Time.In(a.Now().Location())
 		return out.add(c)
 	})
-	if err != nil {
+	if err := a.partly(err); err != nil {
 		return err
 	}
 	if err := out.finish(limit); err != nil {

@@ -51,7 +51,7 @@ func (a *app) runSessions(ctx context.Context, args []string, since, until strin
 		}
 		return nil
 	})
-	if err != nil {
+	if err := a.partly(err); err != nil {
 		return err
 	}
 	switch {

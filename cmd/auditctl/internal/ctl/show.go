@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -125,12 +124,7 @@ func printRecord(w io.Writer, v control.RecordView) error {
 			row("agent claim", fmt.Sprintf("pid %d %s", p.AgentPID, p.AgentExe))
 		}
 	}
-	keys := make([]string, 0, len(r.Detail))
-	for k := range r.Detail {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
+	for _, k := range sortedKeys(r.Detail) {
 		row(k, r.Detail[k])
 	}
 	for _, c := range r.Bodies {
