@@ -50,7 +50,9 @@ func (in *interp) builtin(c ctx, s *state, k call) ([]*state, bool) {
 				s.params, s.open = nil, true
 			}
 		}
-		if n > 0 && n <= len(s.params) {
+		if many := slices.ContainsFunc(s.params[:max(0, min(n, len(s.params)))], func(v val) bool { return v.f&fMany != 0 }); many {
+			s.params, s.open = nil, true
+		} else if n > 0 && n <= len(s.params) {
 			s.params = s.params[n:]
 		} else if n > len(s.params) && s.open {
 			s.params = nil

@@ -124,7 +124,7 @@ func (in *interp) assignOne(c ctx, s *state, a *syntax.Assign, keep bool) Assign
 
 func orFlags(vs []val) (f flags) {
 	for _, v := range vs {
-		f |= v.f &^ fTemp
+		f |= v.f &^ (fTemp | fMany)
 	}
 	return f
 }
@@ -155,10 +155,12 @@ func (in *interp) array(c ctx, s *state, a *syntax.ArrayExpr) (arr []val, lost b
 			continue
 		}
 		for _, w := range in.expand(c, s, e.Value, nil) {
+			v := w.loopVal()
 			if w.Split {
 				lost = true
+				v.f |= fMany
 			}
-			arr = append(arr, w.loopVal())
+			arr = append(arr, v)
 		}
 	}
 	return arr, lost
@@ -323,11 +325,12 @@ func frameArgs(argv []Word) string {
 func (in *interp) setParams(c ctx, s *state, args []Word) {
 	s.params, s.open = nil, c.argsStdin
 	for _, w := range args {
+		v := w.loopVal()
 		if w.Split {
 			s.open = true
-			break
+			v.f |= fMany
 		}
-		s.params = append(s.params, w.loopVal())
+		s.params = append(s.params, v)
 	}
 }
 

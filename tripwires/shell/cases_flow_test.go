@@ -27,6 +27,9 @@ var variablesCases = []tableCase{
 }
 
 var flowCases = []tableCase{
+	{"a break ends a loop over an unknown word for good", "for x in $U k; do break; done; rm $x", "break\nrm unset:?\nrm k"},
+	{"a loop over an unknown word may not run", "x=/; for x in $U; do y=1; done; rm $x", "x=/\ny=1\nrm /\nrm unset:?"},
+	{"an element that is unknown may vanish", `a=($U /etc); rm -rf "${a[@]}"; set -- $U b; rm "$1" "$*"`, "a=unset:\"? /etc\"\nrm -rf unset:? /etc unknown:?\nset -- unset:? b\nrm unset:? unset:??b?"},
 	{"a literal loop is unrolled", `for d in /etc /usr; do rm -rf "$d"; done`, "rm -rf /etc\nrm -rf /usr"},
 	{"a loop over a pattern", `for f in *.o build/*; do rm -rf "$f"; done`, "rm -rf glob:*.o\nrm -rf glob:build/*"},
 	{"a loop over directories", `for d in */; do (cd "$d" && rm -rf target); done`, "cd glob:*/\nrm -rf target @unknown:?/"},
@@ -46,7 +49,7 @@ var flowCases = []tableCase{
 	{"a function's directory stays", "f() { cd /; }; f; rm -rf *", "cd /\nrm -rf glob:* @/"},
 	{"exported functions", "f(){ rm -rf /q; }; export -f f; bash -c f", "export -f f\nrm -rf /q via bash -c"},
 	{"a recursive function", `walk(){ for f in "$1"/*; do [ -d "$f" ] && walk "$f"; rm "$f"; done; }; walk src`, "[ -d glob:src/* ]\n[ -d glob:src/*/* ]\nrm glob:src/*/*\nrm glob:src/*"},
-	{"a recursive function through a pipe is no bomb", "walk() { ls $1 | while read d; do walk $d; done; }; walk .", "ls .\nread d\nls unset:?"},
+	{"a recursive function through a pipe is no bomb", "walk() { ls $1 | while read d; do walk $d; done; }; walk .", "ls .\nread d\nls unknown:?"},
 	{"a fork bomb", ":(){ :|:& };:", "!fork-bomb"},
 	{"a fork bomb with names", "bomb() { bomb | bomb & }; bomb", "!fork-bomb"},
 	{"a fork bomb by two functions", "a(){ b & b & }; b(){ a; }; a", "!fork-bomb"},

@@ -65,16 +65,25 @@ func (in *interp) forClause(c ctx, s *state, x *syntax.ForClause) []*state {
 	states, out := []*state{s}, []*state(nil)
 	if len(items) == 0 {
 		s.status = statusOK
-		return states
 	}
 	for _, w := range items {
 		v := w.loopVal()
+		if w.Split || w.Glob {
+			// Any number of values, or none.
+			again := func(_ ctx, s *state) []*state {
+				next := s.clone()
+				next.assign(iter.Name.Value, v)
+				next.status, s.status = statusUnknown, statusFail
+				return []*state{s, next}
+			}
+			c.maybe()
+			next, left := in.iterate(c, states, x.Do, again, func(*state) {})
+			out = append(out, left...)
+			states = next
+			continue
+		}
 		if !in.spend() {
 			v = unknown // what follows is judged once, for an unknown value
-			w.Known = false
-		}
-		if w.Split || w.Glob {
-			c.maybe()
 		}
 		for _, r := range states {
 			r.assign(iter.Name.Value, v)
@@ -145,14 +154,15 @@ func (in *interp) cStyle(c ctx, s *state, x *syntax.ForClause) []*state {
 			in.arith(c, s, loop.Post)
 		}
 	}
-	return in.iterate(c, states, x.Do, func(c ctx, s *state) []*state {
+	done, left := in.iterate(c, states, x.Do, func(c ctx, s *state) []*state {
 		s.status = cond(s)
 		return []*state{s}
 	}, post)
+	return settle(append(done, left...))
 }
 
 func (in *interp) while(c ctx, s *state, x *syntax.WhileClause) []*state {
-	return in.iterate(c, []*state{s}, x.Do, func(c ctx, s *state) []*state {
+	done, left := in.iterate(c, []*state{s}, x.Do, func(c ctx, s *state) []*state {
 		c.inLoop++
 		states := in.stmts(c, []*state{s}, x.Cond)
 		if x.Until {
@@ -164,12 +174,13 @@ func (in *interp) while(c ctx, s *state, x *syntax.WhileClause) []*state {
 		}
 		return states
 	}, func(*state) {})
+	return settle(append(done, left...))
 }
 
 // iterate runs a loop with a condition. While the condition is known it is followed exactly; otherwise the body runs until
-// its state settles, and what keeps changing becomes unknown.
-func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func(ctx, *state) []*state, post func(*state)) []*state {
-	var out []*state
+// its state settles, and what keeps changing becomes unknown. It returns the states in which the condition ended the loop,
+// and those that left it in another way.
+func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func(ctx, *state) []*state, post func(*state)) (done, left []*state) {
 	unsure := 0
 	for len(states) > 0 {
 		var run []*state
@@ -183,17 +194,16 @@ func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func
 				switch {
 				case r.stop == stopBreak || r.stop == stopContinue:
 					r.stop = running
-					out = append(out, r)
+					left = append(left, r)
 				case r.stop != running:
-					out = append(out, r)
+					left = append(left, r)
 				case r.status == statusFail:
-					out = append(out, r)
+					done = append(done, r)
 				case r.status == statusOK:
 					run = append(run, r)
 				default:
 					sure = false
-					done := r.clone()
-					out = append(out, done)
+					done = append(done, r.clone())
 					run = append(run, r)
 				}
 			}
@@ -202,24 +212,24 @@ func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func
 			break
 		}
 		run = settle(run)
-		out = settle(out)
+		done = settle(done)
 		if !sure {
 			c.maybe()
 			unsure++
 		}
 		spent := !in.spend()
-		next, left := in.pass(c, run, body)
+		next, out := in.pass(c, run, body)
 		for _, n := range next {
 			post(n)
 		}
-		out = settle(append(out, left...))
+		left = settle(append(left, out...))
 		if spent || !changed(before, next) {
-			out = append(out, next...)
+			done = append(done, next...)
 			break
 		}
 		if unsure >= 2 || in.loops > maxLoops/2 || in.steps > maxSteps/2 {
 			if unsure > 8 {
-				out = append(out, next...)
+				done = append(done, next...)
 				break
 			}
 			unsure++
@@ -227,12 +237,14 @@ func (in *interp) iterate(c ctx, states []*state, body []*syntax.Stmt, cond func
 		}
 		states = next
 	}
-	for _, s := range out {
-		if s.stop == running {
-			s.status = statusUnknown
+	for _, states := range [][]*state{done, left} {
+		for _, s := range states {
+			if s.stop == running {
+				s.status = statusUnknown
+			}
 		}
 	}
-	return settle(out)
+	return settle(done), left
 }
 
 // changed tells that a pass led to a state that was not there before it.

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		} else if isStar(p) {
 			sep = ""
 		}
-		v := joinVals(list, sep)
+		v := joinList(list, sep)
 		if open {
 			v = v.add(others(p))
 		}
@@ -47,6 +48,11 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	for i, v := range list {
 		if i > 0 {
 			b.endField()
+		}
+		if v.f&fMany != 0 {
+			b.quoted = b.quoted || quoted
+			b.add(v, false)
+			continue
 		}
 		b.result(v, quoted)
 		if quoted {
@@ -60,6 +66,25 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		b.add(others(p), false)
 		b.quoted = b.quoted || quoted
 	}
+}
+
+// joinList joins the elements of a list; around those that may be several, or none, it is not known how.
+func joinList(list []val, sep string) val {
+	if !slices.ContainsFunc(list, func(v val) bool { return v.f&fMany != 0 }) {
+		return joinVals(list, sep)
+	}
+	var out val
+	for i, v := range list {
+		switch {
+		case i == 0:
+		case v.f&fMany == 0 && list[i-1].f&fMany == 0:
+			out = out.add(text(sep))
+		default:
+			out = out.add(unknown)
+		}
+		out = out.add(v)
+	}
+	return out
 }
 
 // others stands for the elements of a list that are not known.
@@ -205,6 +230,11 @@ func (in *interp) scalarValue(c ctx, s *state, p *syntax.ParamExp, name string) 
 	if n, err := strconv.Atoi(name); err == nil {
 		switch {
 		case n > 0 && n <= len(s.params):
+			for _, p := range s.params[:n] {
+				if p.f&fMany != 0 { // and so it is not known which one this is
+					return val{s: unk, f: orFlags(s.params), name: name}, statusUnknown
+				}
+			}
 			return s.params[n-1], statusOK
 		case s.open:
 			return val{s: unk, f: fUnset, name: name}, statusUnknown

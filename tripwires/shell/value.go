@@ -54,6 +54,7 @@ const (
 	fUnset                      // an unknown part is a variable that this source does not set
 	fHidden                     // an unknown part went through a decoder
 	fDownload                   // an unknown part comes from the network
+	fMany                       // an element of a list that may be several, or none
 )
 
 // val is a value: text with unknown parts in band, and what is known about them.
@@ -110,6 +111,8 @@ func (v val) flat() bool { return !strings.ContainsAny(v.s, "\x00\x02") }
 
 // add appends w to v.
 func (v val) add(w val) val {
+	v.f &^= fMany
+	w.f &^= fMany
 	if v.s == "" {
 		w.f |= v.f &^ fTemp
 		return w
