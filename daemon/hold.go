@@ -176,6 +176,8 @@ func (d *Daemon) approvalCall(x *exchange, dec tripwires.Decision) approval.Call
 		Reason:    d.red.String(dec.Reason),
 		NotBound:  notBound(dec),
 		Recent:    d.recent(x),
+
+		BindSession: dec.Session,
 	}
 	if x.peer != nil {
 		c.UID = x.peer.UID
@@ -185,36 +187,9 @@ func (d *Daemon) approvalCall(x *exchange, dec tripwires.Decision) approval.Call
 		c.Canonical = slices.Concat(c.Canonical, []byte{0}, []byte(ev.Tool), []byte{0}, []byte(ev.Cwd), []byte{0}, []byte(dec.Project))
 	}
 	for _, e := range dec.Effects {
-		c.Effects = append(c.Effects, d.red.String(effectWords(e)))
+		c.Effects = append(c.Effects, d.red.String(show.Line(e.Words(), 500)))
 	}
 	return c
-}
-
-// effectWords says an effect in words.
-func effectWords(e tripwires.Effect) string {
-	s := string(e.Kind)
-	switch {
-	case e.Target != "":
-		s += " " + show.Line(e.Target, 200)
-	case e.Program != "":
-		s += " " + show.Line(e.Program, 200)
-	}
-	if e.Place != "" {
-		s += " (" + e.Place + ")"
-	}
-	if e.Recursive {
-		s += ", recursive"
-	}
-	if e.Forced {
-		s += ", forced"
-	}
-	if e.Certainty == tripwires.Uncertain {
-		s += ", could not be told for sure"
-	}
-	if e.Note != "" {
-		s += ": " + show.Line(e.Note, 200)
-	}
-	return s
 }
 
 // notBound lists what an approval of a call does not pin down.

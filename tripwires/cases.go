@@ -11,9 +11,11 @@ import (
 
 // CaseFailure is one of a rule's own cases that came out differently.
 type CaseFailure struct {
-	Rule string
-	Case string
-	Want string // "match" or "no match"
+	Rule      string
+	Case      string
+	Want      string // "match" or "not match"
+	File      string
+	Line, Col int
 }
 
 func (f CaseFailure) String() string {
@@ -27,20 +29,21 @@ const (
 )
 
 // Test runs the rules' own cases and returns those that fail. They are judged as text: no file exists.
-func (s *Set) Test() []CaseFailure {
+func (s *Set) Test() []CaseFailure { return testCases(s.rules) }
+
+func testCases(rules []*rule) []CaseFailure {
 	var out []CaseFailure
 	programs := programTable()
-	for _, r := range s.rules {
-		for _, c := range r.match {
-			if !caseMatches(r, c, programs) {
-				out = append(out, CaseFailure{Rule: r.id, Case: c.text, Want: "match"})
+	for _, r := range rules {
+		check := func(cases []ownCase, want bool, word string) {
+			for _, c := range cases {
+				if caseMatches(r, c, programs) != want {
+					out = append(out, CaseFailure{Rule: r.id, Case: c.text, Want: word, File: r.file, Line: c.line, Col: c.col})
+				}
 			}
 		}
-		for _, c := range r.noMatch {
-			if caseMatches(r, c, programs) {
-				out = append(out, CaseFailure{Rule: r.id, Case: c.text, Want: "not match"})
-			}
-		}
+		check(r.match, true, "match")
+		check(r.noMatch, false, "not match")
 	}
 	return out
 }

@@ -147,7 +147,7 @@ func (x *evaluation) explain(d *Decision, ops []opinion) {
 // strictestGate is the gate of the asks that hold: a hold or webhook that any rule wants is not undercut by another rule's
 // prompt.
 func strictestGate(ops []opinion) string {
-	order := []string{"", "native", "hold", "webhook"}
+	order := []string{"", "native", "hold"}
 	best := 0
 	for _, o := range ops {
 		if o.Verdict == event.Ask && o.rule != nil {

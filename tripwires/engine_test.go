@@ -153,7 +153,7 @@ rules:
     scope: {agent: [claude], project: ["~/shop"]}
   - id: prod-hook
     ask: ["Bash(git push:*)"]
-    gate: webhook
+    gate: hold
 `)})
 	e := newEngine(t, Options{Rules: rules})
 	m := view.NewMemory()
@@ -180,7 +180,7 @@ rules:
 	if d := bash(t, e, m, "deploy-tool prod"); d.Gate != "hold" || d.RuleHash == "" || d.Instead == "" || !strings.Contains(d.Reason, "deploys reach customers") {
 		t.Errorf("the rule's own texts are missing: %+v", d)
 	}
-	if d := bash(t, e, m, "git push --force"); d.Gate != "webhook" || len(d.Matches) != 2 {
+	if d := bash(t, e, m, "git push --force"); d.Gate != "hold" || len(d.Matches) != 2 {
 		t.Errorf("the strictest gate must stay: %q %v", d.Gate, d.Matches)
 	}
 	if d := bash(t, e, m, "rm -rf dist"); len(d.Matches) != 1 || d.Matches[0].Tuned == "" {

@@ -140,7 +140,10 @@ func (r *rule) set(k, v *node) error {
 	case "except":
 		r.except, err = parsePatterns(k.text, v)
 	case "gate":
-		r.gate, err = v.oneOf("gate", "native", "hold", "webhook")
+		if v.text == "webhook" {
+			return v.err("the webhook gate is not part of this version; use native or hold")
+		}
+		r.gate, err = v.oneOf("gate", "native", "hold")
 	case "why":
 		r.why, err = v.prose("why")
 	case "instead":

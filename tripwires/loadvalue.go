@@ -141,7 +141,7 @@ func parseCases(key string, v *node) ([]ownCase, error) {
 	}
 	var out []ownCase
 	for _, n := range v.list {
-		c := ownCase{Tool: "Bash", text: n.text}
+		c := ownCase{Tool: "Bash", text: n.text, line: n.line, col: n.col}
 		switch {
 		case n.kind == scalarNode && strings.TrimSpace(n.text) != "":
 			c.Input, _ = json.Marshal(map[string]string{"command": n.text}) // a string always marshals

@@ -77,6 +77,8 @@ type ownCase struct {
 	Tool  string
 	Input json.RawMessage
 	text  string // as written, for messages
+	line  int
+	col   int
 }
 
 // id of a tune entry as it is shown in a Match.

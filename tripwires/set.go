@@ -47,7 +47,8 @@ type Set struct {
 	hash  string
 }
 
-// Load compiles files on top of the built-in packs, which are always part of a set. Every error is a *RuleError.
+// Load compiles files on top of the built-in packs, which are always part of a set, and runs the files' own cases: a rule that does
+// not match what its author says it matches is not put in force. Every error is a *RuleError.
 func Load(files []File) (*Set, error) {
 	if len(files) > maxRulesFiles*(maxGenerations+1) {
 		return nil, &RuleError{File: files[0].Path, Line: 1, Col: 1, Msg: fmt.Sprintf("more than %d rules files", maxRulesFiles)}
@@ -154,6 +155,11 @@ func (s *Set) add(f File) error {
 			r.seal()
 		}
 		s.rules = append(s.rules, r)
+	}
+	if f.Layer != LayerBuiltin { // the packs are tested once, not at each load
+		if bad := testCases(rules); len(bad) > 0 {
+			return &RuleError{File: f.Path, Line: bad[0].Line, Col: bad[0].Col, Msg: bad[0].String()}
+		}
 	}
 	s.tunes = append(s.tunes, tunes...)
 	return nil

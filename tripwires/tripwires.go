@@ -89,8 +89,8 @@ type Match struct {
 	Verdict event.Decision `json:"verdict"`
 	Floor   bool           `json:"floor,omitempty"`
 	Why     string         `json:"why,omitempty"`
-	Token   string         `json:"token,omitempty"` // the word or target that it matched
-	Tuned   string         `json:"tuned,omitempty"` // id of the tune entry that softened it
+	Token   string         `json:"matched,omitempty"` // the word or target that it matched
+	Tuned   string         `json:"tuned,omitempty"`   // id of the tune entry that softened it
 }
 
 // Decision is the engine's answer.
@@ -102,7 +102,7 @@ type Decision struct {
 	Floor    bool
 	Reason   string // in words, one or two sentences, bounded and cleaned: what and why; never file content
 	Instead  string // what to do instead, "" if the rule names nothing
-	Gate     string // native, hold or webhook when Verdict is ask; "" = the configured default
+	Gate     string // native or hold when Verdict is ask; "" = the configured default
 	Session  bool   // an approval of this ask counts for its session only (the rule says scope: session)
 	Effects  []Effect
 	Matches  []Match // every rule that had an opinion, strictest first

@@ -63,12 +63,8 @@ func TestScripts(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	for _, program := range []string{"auditctl", "triplined", "tripline-hook"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", program, err, out)
-		}
+	if out, err := exec.Command("../../contrib/dev/build.sh", bin).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return bin
 }
