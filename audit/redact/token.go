@@ -6,13 +6,13 @@ import "bytes"
 
 // tokenRule describes secrets that are known by their own form: a prefix and a run of characters.
 type tokenRule struct {
-	kind     string
-	prefix   string
-	chars    func(byte) bool
-	min, max int  // of the run; max 0 = no limit
-	exact    bool // the run is min bytes long and ends at a border
-	border   bool // the prefix must begin a word
-	mixed    bool // the first bytes of the run must hold a digit
+	kind   string
+	prefix string
+	chars  func(byte) bool
+	min    int  // length of the run at least
+	exact  bool // the run is min bytes long and ends at a border
+	border bool // the prefix must begin a word
+	mixed  bool // the first bytes of the run must hold a digit
 }
 
 // tokenRules lists them. Among rules with the same first byte the longer prefix comes first.

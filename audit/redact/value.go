@@ -197,7 +197,7 @@ func isReference(v []byte, quote byte) bool {
 		return true
 	case v[0] == '%' && v[len(v)-1] == '%' && len(v) > 2:
 		return nameOnly(v[1 : len(v)-1])
-	case v[0] == '%' && len(v) <= 4 && isAlpha(v[len(v)-1]) && bytes.IndexAny(v[1:], "%$/") < 0: // %v
+	case v[0] == '%' && len(v) <= 4 && isAlpha(v[len(v)-1]) && !bytes.ContainsAny(v[1:], "%$/"): // %v
 		return true
 	case string(v) == "[redacted]" || string(v) == "[REDACTED]":
 		return true

@@ -11,6 +11,8 @@ import (
 
 // wakeFD is where onSignal writes. A signal handler is given nothing but its number, so this has to be a variable; it is set
 // once, before the handler exists.
+//
+//lint:ignore U1000 the assembly reads it
 var wakeFD int32
 
 // handlerPC and restorerPC return the addresses of the two assembly routines. restorerPC is 0 where the kernel brings its own.
