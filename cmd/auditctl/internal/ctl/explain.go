@@ -342,7 +342,7 @@ func (a *app) printExplained(f format, d tripwires.Decision, c tripwires.Call) e
 	return err
 }
 
-// engine builds the engine that is in force for this user: built-in rules, the system's and the user's, config and flags.
+// engine builds the engine that is in force for this user: built-in and own rules, config and flags.
 func (a *app) engine(p config.Places, mode, profile string) (*tripwires.Engine, error) {
 	c, err := config.Load(p.ConfigFile)
 	if err != nil {

@@ -31,8 +31,9 @@ func (a *app) openLog(ctx context.Context) (logSource, error) {
 		return nil, err
 	}
 	c := &control.Client{Socket: p.ControlSocket}
-	_, err = c.Status(ctx)
+	st, err := c.Status(ctx)
 	if err == nil {
+		a.warn(st)
 		return remoteLog{c}, nil
 	}
 	if !errors.Is(err, control.ErrUnreachable) {
@@ -44,6 +45,26 @@ func (a *app) openLog(ctx context.Context) (logSource, error) {
 	}
 	fmt.Fprintln(a.Err, "the daemon is not running; reading the log's files")
 	return fileLog{r}, nil
+}
+
+// warn says on stderr what a person should know of the daemon before believing that all is well.
+func (a *app) warn(st control.Status) {
+	for i, text := range st.Alarms {
+		if i == 5 {
+			fmt.Fprintf(a.Err, "and %d more alarms\n", len(st.Alarms)-i)
+			break
+		}
+		fmt.Fprintf(a.Err, "alarm: %s\n", show.Line(text, 300))
+	}
+	if len(st.Alarms) > 0 {
+		fmt.Fprintf(a.Err, "  %s events --kind tamper. tells more\n", a.self())
+	}
+	if st.RulesError != "" {
+		fmt.Fprintf(a.Err, "warning: the files on disk are not in force: %s\n", show.Line(st.RulesError, 500))
+	}
+	if n := len(st.Loosening); n > 0 {
+		fmt.Fprintf(a.Err, "%d changes on disk would loosen the rules and wait: %s rules reload --dry-run\n", n, a.self())
+	}
 }
 
 func (a *app) openFiles(p config.Places) (*audit.Reader, error) {

@@ -36,6 +36,8 @@ Outcomes: OK, EDITED, FORKED, TRUNCATED, CORRUPT, KEY, GAP. "unanchored" is a wa
 rewritten the log, as far as can be told from it alone. Give positions that were seen elsewhere with --anchor: every denial that
 an agent got ends in one.
 
+With --key while a daemon runs, the daemon only compares the key with the one it uses; stop it to have the files themselves checked.
+
 Exit codes: 0 OK (warnings included), 1 error, 2 usage, 3 no log, 6 verification failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runVerify(cmd.Context(), o) },
