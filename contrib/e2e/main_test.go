@@ -105,11 +105,41 @@ func repo() string {
 	return filepath.Dir(filepath.Dir(wd))
 }
 
-// enter gives the inner process its own /tmp and /home, hides the machine's managed settings, and brings loopback up.
+// enter gives the inner process its own /tmp and /home, hides the machine's managed settings, and brings loopback up. The programs
+// and the client may lie below what it hides, so they are mounted again where they can be seen.
 func enter() error {
+	shown := []struct{ variable, at string }{{binVar, "/home/programs"}, {clientVar, "/home/client"}}
+	fds := make([]int, len(shown))
+	for i, s := range shown {
+		dir := os.Getenv(s.variable)
+		if s.variable == clientVar {
+			dir = filepath.Dir(dir)
+		}
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", dir, err)
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
 	for _, dir := range []string{"/tmp", "/home"} {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=4g"); err != nil {
 			return fmt.Errorf("mount %s: %w", dir, err)
+		}
+	}
+	for i, s := range shown {
+		if err := os.Mkdir(s.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(fmt.Sprintf("/proc/self/fd/%d", fds[i]), s.at, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", s.at, err)
+		}
+		to := s.at
+		if s.variable == clientVar {
+			to = filepath.Join(to, filepath.Base(os.Getenv(clientVar)))
+		}
+		if err := os.Setenv(s.variable, to); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Stat("/etc/claude-code"); err == nil {

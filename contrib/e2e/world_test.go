@@ -108,6 +108,7 @@ func (w *world) start() {
 	w.daemon = exec.Command(filepath.Join(os.Getenv(binVar), "triplined"), "--metrics-listen", "127.0.0.1:0")
 	w.daemon.Env, w.daemon.Stderr, w.daemon.Dir = w.env(), w.log, "/"
 	if err := w.daemon.Start(); err != nil {
+		w.daemon = nil
 		w.t.Fatal(err)
 	}
 	w.eventually("the daemon answers", func() bool {
