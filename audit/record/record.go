@@ -125,7 +125,7 @@ type Peer struct {
 // Commitment stands in the leaf for a body that is stored beside it: HMAC-SHA256 of the stored (redacted, cut) bytes under
 // a random salt that is stored with them. Without body and salt it reveals nothing but the length.
 type Commitment struct {
-	Name     string `json:"name"`               // input, response, error, prompt, analysis, payload
+	Name     string `json:"name"`               // input, response, error, prompt, analysis, payload, comment, diff
 	Len      int    `json:"len"`                // length of the stored bytes
 	Full     int    `json:"full"`               // length before redaction and cutting
 	Redacted int    `json:"redacted,omitempty"` // how many secrets were taken out
