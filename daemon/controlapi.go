@@ -112,10 +112,14 @@ func (d *Daemon) postVerify(w http.ResponseWriter, r *http.Request) error {
 		anchors[i] = audit.Anchor{Seq: a.Seq, Root: a.Root}
 	}
 	if req.Key != "" && req.Key != d.log.VerifierKey() {
+		d.m.VerifyFailed()
 		return writeJSON(w, record.Verification{Outcome: "KEY", Size: d.log.Size(), Root: d.log.Root(),
 			Detail: "the log is signed with another key than the one that was given"})
 	}
 	v, err := d.log.Verify(r.Context(), anchors...)
+	if r.Context().Err() == nil && (err != nil || v.Outcome != "OK") {
+		d.m.VerifyFailed()
+	}
 	if err != nil {
 		return err
 	}

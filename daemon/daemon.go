@@ -105,7 +105,7 @@ type Daemon struct {
 	token   *installToken
 	joinKey []byte
 
-	log         auditLog
+	log         *alarmLog
 	gate        *approval.Gate
 	policy      atomic.Pointer[policy]
 	rules       *rulesWatch
@@ -125,6 +125,7 @@ type Daemon struct {
 	stop     context.CancelFunc
 	fatal    chan error     // one error at most: the daemon cannot go on
 	wg       sync.WaitGroup // goroutines of single decisions
+	judging  chan struct{}  // their slots
 	large    atomic.Bool    // a large frame was served since memory was last given back
 	cleanups []cleanup      // owned by Start, then by Stop
 
@@ -183,6 +184,7 @@ func New(o Options) (*Daemon, error) {
 	if o.seam.limits != nil {
 		d.limits = *o.seam.limits
 	}
+	d.judging = make(chan struct{}, d.limits.conns)
 	adapters := o.Adapters
 	if adapters == nil {
 		adapters = all.All()

@@ -19,6 +19,7 @@ import (
 func (d *Daemon) enrich(x *exchange) {
 	x.peer = peerRecord(x.req)
 	x.firstCwd, x.project = d.sessions.seen(x.sess, x.ev.Cwd)
+	d.sessions.note(x.sess, x.at, x.kind == event.KindSessionStart)
 	if !x.late {
 		x.token = d.token.check(x.req.h.Token)
 	}
@@ -78,6 +79,5 @@ func (d *Daemon) warnToken(x *exchange) {
 	}
 	r := d.baseRecord(x)
 	r.Kind = record.TamperToken
-	d.tell(&r)
 	d.appendLater(d.workCtx, &audit.Entry{Record: r})
 }

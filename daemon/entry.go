@@ -253,16 +253,6 @@ func (d *Daemon) appendLater(ctx context.Context, e *audit.Entry) (audit.Receipt
 	return r, true
 }
 
-// tell counts an alarm and writes it into the daemon's own log.
-func (d *Daemon) tell(r *record.Record) {
-	d.m.Alarm(string(r.Kind))
-	ev := d.logger.Warn().Str("kind", string(r.Kind))
-	if d.adapters[r.Agent] != nil { // any other name is the caller's own text
-		ev = ev.Str("agent", r.Agent)
-	}
-	ev.Msg("alarm")
-}
-
 // raise adds an alarm to an entry. Its text names the kind, the place and the time, and never content. Room is made by
 // taking alarms off whose time is over.
 func (d *Daemon) raise(e *audit.Entry, key string, stays bool) {

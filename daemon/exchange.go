@@ -21,6 +21,7 @@ type exchange struct {
 	workBy  time.Time
 	source  string // hook or spool
 	late    bool
+	at      time.Time // when the event came; of a spooled one what its hook claims, never later than now
 
 	ev        *event.Event // nil until it was decoded
 	sess      sessionKey
@@ -65,6 +66,7 @@ func (d *Daemon) begin(req *request) *exchange {
 		gates:  d.failClosed(req.h.Agent, req.h.Event),
 		source: "hook",
 		callID: record.NewID(now),
+		at:     now,
 		since:  now,
 	}
 	if a := d.adapters[req.h.Agent]; a != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/daemon/approval"
@@ -44,6 +45,10 @@ func (d *Daemon) hold(ctx context.Context, x *exchange) *failure {
 		d.useTicket(x, ticket)
 		return nil
 	}
+	if err := d.joinCard(ctx, x, call, ticket.Card); err != nil {
+		d.logger.Error().Err(err).Msg("a held call cannot be recorded")
+		return &failLog
+	}
 	out := d.await(ctx, x, ticket.Card)
 	if out.State != approval.Approved {
 		x.verdict = event.Verdict{Decision: event.Deny, Rule: out.Code, Reason: out.Text}
@@ -54,6 +59,24 @@ func (d *Daemon) hold(ctx context.Context, x *exchange) *failure {
 		return nil
 	}
 	return d.release(ctx, x, ticket.Card)
+}
+
+// joinCard puts a call on record that waits for the card of an earlier one, as the gate does for the call that opened it:
+// no call is held that a restart could not account for.
+func (d *Daemon) joinCard(ctx context.Context, x *exchange, call approval.Call, card string) error {
+	c, err := d.gate.Show(card)
+	if err != nil || c.Call == x.callID { // a card that is gone: the wait tells
+		return nil
+	}
+	r := d.baseRecord(x)
+	r.Kind, r.Call = record.ApprovalRequested, x.callID
+	r.Detail = map[string]string{"card": card, "rule": d.name(call.Rule), "joined": "1"}
+	e := &audit.Entry{Record: r, State: []audit.StateOp{{Key: heldPrefix + x.callID, Value: []byte(card)}}}
+	d.addJSON(e, "input", x.ev.Input)
+	actx, cancel := context.WithDeadline(ctx, x.workBy)
+	defer cancel()
+	_, err = d.log.Append(actx, e)
+	return err
 }
 
 // release lets an approved call run, if it is still the call that was approved: everything is judged again first.

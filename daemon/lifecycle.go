@@ -162,6 +162,9 @@ func (d *Daemon) keep(ctx context.Context) {
 		case <-second.C:
 			_, _ = d.gate.Tick(ctx) // an error leaves the cards as they are, for the next second
 			d.declareGaps(ctx)
+			d.log.recovered(ctx)
+			d.log.measure()
+			d.m.Sessions(d.sessions.active(d.now()))
 			if d.large.Swap(false) { // else the next collection, and with it the memory, may be minutes away
 				debug.FreeOSMemory()
 			}

@@ -27,9 +27,6 @@ func (d *Daemon) observe(ctx context.Context, x *exchange) wire.Reply {
 		return d.unrecorded(x)
 	}
 	for _, m := range more {
-		if strings.HasPrefix(string(m.Record.Kind), "tamper.") {
-			d.tell(&m.Record)
-		}
 		d.appendLater(ctx, m)
 	}
 	d.enter(x, "encode")
@@ -56,14 +53,19 @@ func (d *Daemon) observed(ctx context.Context, x *exchange) (e *audit.Entry, mor
 		return e, nil
 	case event.KindSessionStart:
 		e.Record.Kind = record.SessionStart
-		d.readSettings(ctx, x, e)
+		if !x.late { // what the files held when a spooled one started is not known any more
+			d.readSettings(ctx, x, e)
+		}
 	case event.KindSessionEnd:
 		e.Record.Kind = record.SessionEnd
-		d.calls.end(sessionKey{r.Agent, r.Session})
-		d.sessions.end(x.sess)
+		if d.sessions.end(x.sess, x.at) {
+			d.calls.end(sessionKey{r.Agent, r.Session})
+		}
 	case event.KindStop:
 		e.Record.Kind = record.SessionStop
-		d.gate.CancelWaiting(ctx, r.Session, r.Subagent)
+		if !x.late { // what waits now was asked after it
+			d.gate.CancelWaiting(ctx, r.Session, r.Subagent)
+		}
 	case event.KindPrompt:
 		e.Record.Kind = record.Prompt
 		d.addText(e, "prompt", ev.PromptText)

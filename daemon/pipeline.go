@@ -83,6 +83,9 @@ func (d *Daemon) decode(x *exchange) *failure {
 	if err != nil || ev == nil {
 		return &failUndecodable
 	}
+	if x.gates && !ev.Kind.Gates() { // a gate event that is taken for none would pass unjudged
+		return &failUndecodable
+	}
 	x.ev, x.kind = ev, ev.Kind
 	x.sess.session = d.name(ev.Session)
 	x.gates = x.gates || ev.Kind.Gates()
@@ -95,12 +98,18 @@ func (d *Daemon) decode(x *exchange) *failure {
 	return nil
 }
 
-// analyse asks the rules, in a goroutine of its own: whatever happens there, this one answers in time.
+// analyse asks the rules, in a goroutine of its own: whatever happens there, this one answers in time. Those that were
+// given up and still run are bounded with the others, or they would pile up with their payloads.
 func (d *Daemon) analyse(ctx context.Context, x *exchange) *failure {
 	type result struct {
 		dec      tripwires.Decision
 		settings *settingsChange
 		panicked bool
+	}
+	select {
+	case d.judging <- struct{}{}:
+	case <-ctx.Done():
+		return d.late(ctx)
 	}
 	done := make(chan result, 1)
 	reader := d.pool.Reader(ctx)
@@ -110,6 +119,7 @@ func (d *Daemon) analyse(ctx context.Context, x *exchange) *failure {
 			if recover() != nil {
 				r.panicked = true
 			}
+			<-d.judging
 			done <- r
 		}()
 		if x.kind == event.KindConfigChange {
@@ -200,7 +210,6 @@ func (d *Daemon) settle(x *exchange, e *audit.Entry) {
 		f()
 	}
 	if x.kind == event.KindConfigChange {
-		d.settleSettings(x, &e.Record)
 		return
 	}
 	r := &e.Record

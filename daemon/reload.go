@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/internal/sock"
+	"github.com/tripline-sh/tripline/tripwires"
 )
 
 // debounce is how long the files must be quiet before they are read: editors write in several steps.
@@ -29,6 +32,7 @@ type rulesWatch struct {
 	loosening []string   // differences that wait for a person
 	restart   []string   // differences that wait for the next start
 	err       error      // why the files on disk are not in force
+	told      string     // what the daemon's own log was told of it
 }
 
 // begin puts the first policy of this process in force: what is on disk, but nothing weaker than what was in force last.
@@ -64,7 +68,7 @@ func (w *rulesWatch) begin(ctx context.Context) error {
 	}
 	w.err, w.loosening = diskErr, diff.loosened
 	if diskErr != nil {
-		d.logger.Warn().Msg("rules or configuration on disk cannot be used; the last good ones stay in force")
+		w.tell()
 	}
 	return w.enforce(ctx, next, "start", diff)
 }
@@ -81,7 +85,7 @@ func (w *rulesWatch) check(ctx context.Context) {
 	}
 	old := d.policy.Load()
 	merged, rules, diff := tightened(old, cfg, set)
-	w.err, w.restart = nil, diff.restart
+	w.err, w.told, w.restart = nil, "", diff.restart
 	news := strings.Join(diff.loosened, "\n") != strings.Join(w.loosening, "\n")
 	w.loosening = diff.loosened
 	d.m.Loosening(len(diff.loosened))
@@ -98,7 +102,36 @@ func (w *rulesWatch) check(ctx context.Context) {
 func (w *rulesWatch) failed(err error) {
 	w.err = err
 	w.d.m.Reload(false, w.d.now())
-	w.d.logger.Warn().Msg("rules or configuration on disk cannot be used; the last good ones stay in force")
+	w.tell()
+}
+
+// tell writes into the daemon's own log, once for each error, where the disk's files are broken. What stands there is for
+// whoever asks for the status: it may quote the file. The caller holds mu.
+func (w *rulesWatch) tell() {
+	if w.err.Error() == w.told {
+		return
+	}
+	w.told = w.err.Error()
+	w.d.logger.Warn().Str("at", w.d.path(brokenAt(w.err))).
+		Msg("rules or configuration on disk cannot be used; the last good ones stay in force (see auditctl status)")
+}
+
+// brokenAt is the place that an error of readDisk is about, as FILE:LINE as far as that is known.
+func brokenAt(err error) string {
+	var rule *tripwires.RuleError
+	var cfg *config.Error
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &rule):
+		return fmt.Sprintf("%s:%d", rule.File, rule.Line)
+	case errors.As(err, &cfg) && cfg.Line > 0:
+		return fmt.Sprintf("%s:%d", cfg.File, cfg.Line)
+	case errors.As(err, &cfg):
+		return cfg.File
+	case errors.As(err, &file):
+		return file.Path
+	}
+	return "unknown"
 }
 
 // person puts the disk's rules and configuration in force as they are, loosening included.
@@ -124,7 +157,7 @@ func (w *rulesWatch) person(ctx context.Context, dryRun bool) (*policy, differen
 	if err := w.enforce(ctx, &policy{base: cfg, set: set}, "person", diff); err != nil {
 		return nil, diff, err
 	}
-	w.err, w.loosening, w.restart = nil, nil, diff.restart
+	w.err, w.told, w.loosening, w.restart = nil, "", nil, diff.restart
 	d.m.Loosening(0)
 	return d.policy.Load(), diff, nil
 }

@@ -25,6 +25,7 @@ type hookServer struct {
 	waiting chan struct{} // accepted ones that wait for a slot
 	budget  *budget
 	wg      sync.WaitGroup // every connection's goroutine; close waits for it
+	over    chan struct{}  // closed when serve has returned: no further connection comes
 
 	open  atomic.Int64 // connections, for the gauge
 	mu    sync.Mutex
@@ -38,12 +39,14 @@ func newHookServer(d *Daemon, ln *net.UnixListener) *hookServer {
 		slots:   make(chan struct{}, d.limits.conns),
 		waiting: make(chan struct{}, d.limits.waiting),
 		budget:  newBudget(d.limits.budget),
+		over:    make(chan struct{}),
 		conns:   make(map[*net.UnixConn]struct{}),
 	}
 }
 
 // serve accepts until the listener is closed. ctx ends the waits of connections.
 func (s *hookServer) serve(ctx context.Context) {
+	defer close(s.over)
 	for {
 		select {
 		case s.waiting <- struct{}{}:
@@ -145,12 +148,12 @@ func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
 		}
 		err = req.readPayload(d.limits.progress)
 	}
-	if err != nil {
-		s.frameFailed(err)
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return // the caller is gone, or breaks the protocol
-		}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.fail(req, failSlow)
+		return
+	case err != nil: // the caller is gone, or breaks the protocol
+		s.frameFailed(err)
 		return
 	}
 	s.track(c, false) // a whole frame was read: it will be answered
@@ -180,6 +183,9 @@ func (s *hookServer) refuse(c *net.UnixConn) {
 	if err != nil {
 		return
 	}
+	// Nothing of it is on record, nor is there room to wait for that: it is declared instead.
+	s.d.gaps.add("busy", 1)
+	s.d.m.Dropped("busy", 1)
 	s.reply(c, s.d.canned(h.Agent, h.Event, failBusy))
 }
 
@@ -208,9 +214,11 @@ func (s *hookServer) track(c *net.UnixConn, on bool) {
 // opened keeps the gauge of open connections.
 func (s *hookServer) opened(n int64) { s.d.m.Connections(int(s.open.Add(n))) }
 
-// close stops accepting, drops connections without a whole frame and waits for the others' replies, or for ctx.
+// close stops accepting, drops connections without a whole frame and waits for the others' replies, or for ctx. The
+// context of serve must have ended.
 func (s *hookServer) close(ctx context.Context) error {
 	err := s.ln.Close()
+	<-s.over
 	s.mu.Lock()
 	for c := range s.conns {
 		_ = c.SetReadDeadline(time.Unix(1, 0))

@@ -4,12 +4,16 @@ package daemon
 
 import (
 	"sync"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
 )
 
 // maxSessions bounds what is remembered of sessions. Forgetting one costs only its first directory.
 const maxSessions = 1024
+
+// sessionLife is for how long a session without an event counts as active.
+const sessionLife = 24 * time.Hour
 
 // sessionKey names one session of one agent.
 type sessionKey struct{ agent, session string }
@@ -19,7 +23,9 @@ type session struct {
 	firstCwd    string
 	project     string
 	tokenWarned bool
-	used        uint64 // for forgetting the one that was idle longest
+	started     bool      // its start was seen
+	last        time.Time // its newest event
+	used        uint64    // for forgetting the one that was idle longest
 }
 
 // sessions remembers the live sessions. It is safe for concurrent use.
@@ -45,6 +51,33 @@ func (s *sessions) seen(k sessionKey, cwd string) (firstCwd, project string) {
 	return e.firstCwd, e.project
 }
 
+// note keeps the time of a session's event, and whether it is its start.
+func (s *sessions) note(k sessionKey, at time.Time, start bool) {
+	if k.session == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.get(k)
+	e.started = e.started || start
+	if at.After(e.last) {
+		e.last = at
+	}
+}
+
+// active counts the sessions of each agent that started, did not end, and had an event within sessionLife.
+func (s *sessions) active(now time.Time) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]int)
+	for k, e := range s.known {
+		if e.started && now.Sub(e.last) < sessionLife {
+			out[k.agent]++
+		}
+	}
+	return out
+}
+
 // setProject remembers the project root that a decision used.
 func (s *sessions) setProject(k sessionKey, project string) {
 	if k.session == "" || project == "" {
@@ -65,10 +98,15 @@ func (s *sessions) warnToken(k sessionKey) bool {
 	return first
 }
 
-func (s *sessions) end(k sessionKey) {
+// end forgets a session that ended at a time, unless it went on since: then it reports false.
+func (s *sessions) end(k sessionKey, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if e := s.known[k]; e != nil && e.last.After(at) {
+		return false
+	}
 	delete(s.known, k)
+	return true
 }
 
 // get returns the session, made if need be. The caller holds mu.
@@ -104,9 +142,10 @@ func (s *sessions) replay(r *record.Record) {
 	switch {
 	case r.Session == "":
 	case r.Kind == record.SessionEnd:
-		s.end(k)
+		s.end(k, r.Time)
 	default:
 		s.seen(k, r.Cwd)
+		s.note(k, r.Time, r.Kind == record.SessionStart)
 		s.setProject(k, r.Project)
 	}
 }

@@ -149,7 +149,8 @@ func (b *settingsBook) judge(ev *event.Event, r view.Reader, now time.Time, harm
 	return pass("changes nothing that matters to hooks")
 }
 
-// plan returns the state to be stored for a judgement, and what takes it over once that is durable.
+// plan returns the state to be stored for a judgement, and what takes it over once that is durable. A file that there is
+// no room for is not stored either: its changes stay refused.
 func (b *settingsBook) plan(c *settingsChange) (key string, value []byte, apply func()) {
 	if c.kind == record.TamperPolicy || c.path == "" {
 		return "", nil, func() {}
@@ -167,6 +168,12 @@ func (b *settingsBook) plan(c *settingsChange) (key string, value []byte, apply 
 		if next.Blocked == "" {
 			next.Blocked = "unreadable"
 		}
+	}
+	b.mu.Lock()
+	known := b.file(c.path) != nil
+	b.mu.Unlock()
+	if !known {
+		return "", nil, func() {}
 	}
 	key, value = b.stored(&next)
 	return key, value, func() {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
@@ -47,19 +46,12 @@ func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
 	return e
 }
 
-// settleSettings counts the alarm of a change that was refused or could not be.
-func (d *Daemon) settleSettings(x *exchange, r *record.Record) {
-	if x.settings != nil && r.Kind != record.ConfigSettings {
-		d.tell(r)
-	}
-}
-
 // readSettings takes the settings files that a new session runs with for the base of their later changes. A session that
 // goes on (compacted, cleared) still runs with what it had.
 func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) {
 	changed := 0
 	r := d.pool.Reader(ctx)
-	for _, path := range d.settingsPaths(x.ev) {
+	for _, path := range d.settingsPaths(x) {
 		data, hash, err := readSettingsFile(r, path)
 		if err != nil {
 			continue // no base: every change of it is refused
@@ -77,28 +69,24 @@ func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) 
 	}
 }
 
-// settingsPaths are the settings files of a session: the user's, and those of the project that its directory is in. The
-// user's directory follows from where the agent keeps the session's transcript, since it can be set to be elsewhere.
-func (d *Daemon) settingsPaths(ev *event.Event) []string {
-	var dirs []string
-	if i := strings.Index(ev.Transcript, "/projects/"); i > 0 && filepath.IsAbs(ev.Transcript) {
-		dirs = append(dirs, filepath.Clean(ev.Transcript[:i]))
+// settingsFiler is an adapter that knows which settings files its agent reads.
+type settingsFiler interface {
+	// SettingsFiles returns the absolute paths of the settings files of ev's session. homes are the home directories that
+	// it may have, root is the project that its directory is in, "" if in none.
+	SettingsFiles(ev *event.Event, homes []string, root string) []string
+}
+
+// settingsPaths are the settings files of a session; none if its adapter does not know.
+func (d *Daemon) settingsPaths(x *exchange) []string {
+	f, ok := x.adapter.(settingsFiler)
+	if !ok {
+		return nil
 	}
-	for _, h := range d.homes {
-		dirs = append(dirs, filepath.Join(h, ".claude"))
+	root := ""
+	if filepath.IsAbs(x.ev.Cwd) {
+		root = d.projectRoot(x.ev.Cwd)
 	}
-	var out []string
-	for _, dir := range dirs {
-		out = append(out, filepath.Join(dir, "settings.json"))
-	}
-	if filepath.IsAbs(ev.Cwd) {
-		for _, dir := range []string{ev.Cwd, d.projectRoot(ev.Cwd)} {
-			if dir != "" {
-				out = append(out, filepath.Join(dir, ".claude", "settings.json"), filepath.Join(dir, ".claude", "settings.local.json"))
-			}
-		}
-	}
-	return out
+	return f.SettingsFiles(x.ev, d.homes, root)
 }
 
 // projectRoot is the nearest directory at or above cwd that holds .git; "" if there is none.

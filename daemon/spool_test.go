@@ -5,10 +5,14 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/hooks/agents"
+	"github.com/tripline-sh/tripline/hooks/agents/claude"
+	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/hooks/spool"
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
@@ -154,5 +158,100 @@ func TestEventsThatWereSentAndSpooledCountOnce(t *testing.T) {
 	calls := b.calls()
 	if len(calls) != 2 || calls[0].Outcome != record.Blocked || calls[1].Outcome != record.Ran {
 		t.Errorf("calls %+v", calls)
+	}
+}
+
+func TestWhatHooksDecidedByThemselvesIsCounted(t *testing.T) {
+	t.Parallel()
+	b := place(t)
+	for i, m := range []spool.Meta{
+		{Answer: spool.Denied, Fault: spool.Absent}, {Answer: spool.Denied, Fault: spool.Unreachable}, {Answer: spool.Denied, Fault: spool.Impostor},
+		{Answer: spool.Denied, Fault: spool.Timeout}, {Answer: spool.Denied, Fault: spool.Internal},
+		{Answer: spool.Passed, Fault: spool.Absent}, {Answer: spool.Passed, Fault: spool.Absent},
+	} {
+		b.spooled("PreToolUse", b.bash("ls", itoa(uint64(i))), m)
+	}
+	b.spooled("PreToolUse", []byte("garbage"), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
+	b.spooled("PreToolUse", []byte("garbage"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.spooled("ConfigChange", b.payload("ConfigChange", map[string]any{"source": "user_settings"}), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
+	b.spooled("Stop", b.payload("Stop", nil), spool.Meta{Answer: spool.Silent, Fault: spool.Absent})
+	b.start()
+	b.eventually("all are ingested", func() bool { return b.metric("tripline_spool_ingested_total") == 11 })
+	for series, want := range map[string]float64{
+		`tripline_fail_closed_total{reason="daemon-away"}`:  5,
+		`tripline_fail_closed_total{reason="hook-timeout"}`: 1,
+		`tripline_fail_closed_total{reason="hook-failed"}`:  1,
+		`tripline_hook_fail_open_total`:                     3,
+		`tripline_fail_closed_total{reason="other"}`:        0,
+	} {
+		if got := b.metric(series); got != want {
+			t.Errorf("%s is %v, want %v", series, got, want)
+		}
+	}
+}
+
+// fragile is an adapter that some payloads make panic.
+type fragile struct{ agents.Adapter }
+
+func (f fragile) Decode(name string, payload []byte) (*event.Event, error) {
+	if strings.Contains(string(payload), "fragile") {
+		panic("secret-value-of-a-panic")
+	}
+	return f.Adapter.Decode(name, payload)
+}
+
+func TestASpooledEventThatPanicsIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	b := place(t)
+	b.spooled("PreToolUse", []byte("fragile"), spool.Meta{Answer: spool.Denied, Fault: spool.Absent})
+	b.spooled("PreToolUse", []byte("fragile"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.spooled("Stop", []byte("fragile"), spool.Meta{Answer: spool.Silent, Fault: spool.Absent})
+	b.spooled("PreToolUse", b.bash("ls", "1"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.start(func(o *Options) { o.Adapters = []agents.Adapter{fragile{claude.Adapter{}}} })
+	b.eventually("all are ingested", func() bool { return b.metric("tripline_spool_ingested_total") == 4 })
+	req := b.kinds(record.CallRequested)
+	if len(req) != 3 || req[0].Decision.Failure != "panic" || req[0].Decision.Answer != "deny" || req[1].Decision.Answer != "pass" || !req[0].Late {
+		t.Errorf("records %+v", req)
+	}
+	if r := b.one(record.SessionEvent); r.Event != "Stop" || r.Detail["failure"] != "internal.panic" {
+		t.Errorf("record %+v", r)
+	}
+	if strings.Contains(b.log.String(), "secret-value") {
+		t.Error("the panic's value is in the daemon's log")
+	}
+}
+
+func TestSpooledEventsDoNotActOnTheLiveSession(t *testing.T) {
+	t.Parallel()
+	b := place(t)
+	settings := filepath.Join(b.home, ".claude", "settings.json")
+	write(t, settings, `{"model":"x"}`)
+	write(t, b.places.RulesDir+"/a.yaml", holdRules)
+	b.start()
+	silent := spool.Meta{Answer: spool.Silent, Fault: spool.Absent}
+	b.spooled("SessionEnd", b.payload("SessionEnd", map[string]any{"reason": "other"}), silent)
+	b.spooled("Stop", b.payload("Stop", nil), silent)
+	start := b.payload("SessionStart", map[string]any{"source": "startup"})
+	b.send("SessionStart", start)
+	b.send("PreToolUse", b.bash("ls", "1"))
+	held := b.hold("deploy-tool prod", "2")
+
+	// The file changes while no daemon looks; a spooled start must not make that the measure.
+	write(t, settings, `{"model":"x","disableAllHooks":true}`)
+	b.spooled("SessionStart", start, silent)
+	b.d.spool.ingest(t.Context())
+	if r := b.send("ConfigChange", b.payload("ConfigChange", map[string]any{"source": "user_settings", "file_path": settings})); isPass(r) {
+		t.Errorf("the change passes: %+v", r)
+	}
+	b.send("PostToolUse", b.post("ls", "1"))
+	if fin := b.one(record.CallFinished); fin.Call == "" {
+		t.Errorf("a spooled end of the session made the daemon forget its calls: %+v", fin)
+	}
+	if card := b.card(); card.State != "pending" || !card.Waiting {
+		t.Errorf("a spooled stop cancelled what waits now: %+v", card)
+	}
+	b.decide(b.card().ID, "approve")
+	if d, _ := reason(t, b.final(held)); d != "allow" {
+		t.Errorf("the held call is answered %s", d)
 	}
 }

@@ -107,7 +107,7 @@ func (s *spoolReader) one(ctx context.Context, sp *ingest.Spool, name string) bo
 
 // record appends the records of one entry, and takes names off the state whose files are gone.
 func (s *spoolReader) record(ctx context.Context, e *ingest.Entry) bool {
-	entries := s.entries(ctx, e)
+	x, entries := s.safeEntries(ctx, e)
 	first := entries[0]
 	first.State = append(first.State, audit.StateOp{Key: spoolPrefix + e.Name, Value: []byte{1}})
 	gone := 0
@@ -125,35 +125,92 @@ func (s *spoolReader) record(ctx context.Context, e *ingest.Entry) bool {
 			delete(s.seen, op.Key[len(spoolPrefix):])
 		}
 	}
+	s.count(x, e)
 	for _, m := range entries[1:] {
 		s.d.appendLater(ctx, m)
 	}
 	return true
 }
 
-// entries are the records of a spooled event: what it would have been in time, marked as late, with what the hook told
-// its agent instead of a verdict of ours.
-func (s *spoolReader) entries(ctx context.Context, e *ingest.Entry) []*audit.Entry {
+// count tells the metrics what a hook did by itself with a gate event.
+func (s *spoolReader) count(x *exchange, e *ingest.Entry) {
+	if !x.gates {
+		return
+	}
+	switch e.Meta.Answer {
+	case spool.Passed:
+		s.d.m.FailOpen()
+	case spool.Denied:
+		reason := "hook-failed"
+		switch e.Meta.Fault {
+		case spool.Absent, spool.Unreachable, spool.Impostor:
+			reason = "daemon-away"
+		case spool.Timeout:
+			reason = "hook-timeout"
+		}
+		s.d.m.FailClosed(reason)
+	}
+}
+
+// safeEntries are the records of a spooled event, also of one that makes a part of the daemon panic: such a one must
+// neither end the daemon nor come back for ever.
+func (s *spoolReader) safeEntries(ctx context.Context, e *ingest.Entry) (x *exchange, entries []*audit.Entry) {
+	x = s.begin(e)
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		s.d.logger.Error().Str("event", s.d.eventName(x)).Str("stage", "spool").Msg("panic")
+		x.note("stage", "spool")
+		x.note("failure", failPanic.rule)
+		r := record.Record{Kind: record.SessionEvent, Source: x.source, Late: true, Detail: x.detail}
+		if x.gates {
+			r.Kind, r.ID, r.Call = record.CallRequested, x.callID, x.callID
+			r.Decision = &record.Decision{
+				Verdict: string(x.verdict.Decision), Answer: string(x.verdict.Decision), Rule: failPanic.rule, Enforced: true, Failure: failPanic.metric,
+			}
+			if x.verdict.Decision == event.Deny {
+				r.Outcome = record.Blocked
+			}
+		}
+		if x.adapter != nil { // nothing else of such an event is known not to panic again
+			r.Agent, r.Event = x.adapter.Name(), s.d.eventName(x)
+		}
+		entries = []*audit.Entry{{Record: r}}
+	}()
+	return x, s.entries(ctx, e, x)
+}
+
+// begin makes the exchange of a spooled event.
+func (s *spoolReader) begin(e *ingest.Entry) *exchange {
 	d := s.d
 	req := &request{h: &e.Header, received: d.now(), deadline: d.now().Add(time.Minute), decideBy: d.now().Add(time.Minute), payload: e.Payload}
 	x := d.begin(req)
 	x.source, x.late = "spool", true
+	x.at = earliest(x.at, time.Unix(0, e.Header.Started))
 	x.note("fault", e.Meta.Fault.Rule())
 	x.note("answered", e.Meta.Answer.String())
 	x.note("spooled_at", time.Unix(0, e.Header.Started).UTC().Format(time.RFC3339Nano))
 	if e.Meta.Flags&spool.FlagSent != 0 {
 		x.note("sent", "1") // the daemon may have a record of its own
 	}
+	x.verdict = event.Verdict{Decision: event.Pass}
+	if x.gates && e.Meta.Answer == spool.Denied {
+		x.verdict = event.Verdict{Decision: event.Deny, Rule: e.Meta.Fault.Rule()}
+	}
+	return x
+}
+
+// entries are the records of a spooled event: what it would have been in time, marked as late, with what the hook told
+// its agent instead of a verdict of ours.
+func (s *spoolReader) entries(ctx context.Context, e *ingest.Entry, x *exchange) []*audit.Entry {
+	d := s.d
 	f := d.decode(x)
 	if e.Meta.Flags&(spool.FlagCut|spool.FlagOpen) != 0 {
 		x.note("payload_read", strconv.FormatUint(e.Meta.Read, 10))
 		if f != nil {
 			f = &failTooLarge
 		}
-	}
-	x.verdict = event.Verdict{Decision: event.Pass}
-	if x.gates && e.Meta.Answer == spool.Denied {
-		x.verdict = event.Verdict{Decision: event.Deny, Rule: e.Meta.Fault.Rule()}
 	}
 	if f != nil {
 		x.fail = f

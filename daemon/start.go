@@ -34,17 +34,16 @@ func (d *Daemon) openLog(ctx context.Context) error {
 	if open == nil {
 		open = func(ctx context.Context, o audit.Options) (auditLog, error) { return audit.Open(ctx, o) }
 	}
-	log, err := open(ctx, audit.Options{Dir: d.places.LogDir, KeyDir: d.places.KeysDir, OnCommit: func(c audit.CommitInfo) {
-		d.m.Commit(c.Records, c.Duration, c.Err)
-		if c.Err == nil {
-			d.m.LogSize(c.Size, c.Bytes)
-		}
-	}})
+	al := &alarmLog{m: d.m, logger: d.logger, agents: func(name string) bool { return d.adapters[name] != nil }}
+	log, err := open(ctx, audit.Options{Dir: d.places.LogDir, KeyDir: d.places.KeysDir, OnCommit: al.committed})
 	if err != nil {
 		return fmt.Errorf("cannot open the audit log: %w", err)
 	}
-	d.log = log
+	al.auditLog, d.log = log, al
 	d.onStop("log", log.Close)
+	if err := al.opened(ctx, d.started); err != nil && !errors.Is(err, audit.ErrDamaged) {
+		return fmt.Errorf("cannot read the audit log: %w", err)
+	}
 	r := log.Report()
 	for _, f := range r.Quarantined {
 		d.logger.Error().Str("file", filepath.Base(f)).Msg("a damaged log segment was set aside")
@@ -73,7 +72,9 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 		return err
 	}
 	tail, err := d.log.Tail(ctx, tailLength)
-	if err != nil {
+	if errors.Is(err, audit.ErrDamaged) {
+		d.logger.Warn().Msg("part of the end of the audit log cannot be read: calls from before this start may stay unjoined")
+	} else if err != nil {
 		return fmt.Errorf("cannot read the end of the audit log: %w", err)
 	}
 	for i := range tail {
@@ -106,6 +107,9 @@ func (d *Daemon) openGate(ctx context.Context) error {
 		return fmt.Errorf("cannot take up the approvals: %w", err)
 	}
 	d.onStop("gate", d.gate.Close)
+	if err := d.revokeForgotten(ctx); err != nil {
+		return err
+	}
 	d.m.ApprovalsPending(d.gate.Pending())
 	held, err := d.log.State(heldPrefix)
 	if err != nil {
@@ -122,6 +126,32 @@ func (d *Daemon) openGate(ctx context.Context) error {
 		if _, err := d.log.Append(ctx, e); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// revokeForgotten takes every unused approval back if the log lost its newest state: one of them may have been used.
+func (d *Daemon) revokeForgotten(ctx context.Context) error {
+	r := d.log.Report()
+	if !r.StateStale && !r.StateLost {
+		return nil
+	}
+	n := 0
+	for _, c := range d.gate.List(true) {
+		if c.State != approval.Approved {
+			continue
+		}
+		if _, err := d.gate.Revoke(ctx, c.ID, approval.Decision{By: "daemon", Surface: "start"}); err != nil {
+			return fmt.Errorf("cannot take back the approvals of a state that is not the newest: %w", err)
+		}
+		n++
+	}
+	e := &audit.Entry{Record: record.Record{Kind: record.DaemonAlarm, Detail: map[string]string{
+		"what": "the newest state of the log is lost", "revoked": strconv.Itoa(n),
+	}}}
+	d.raise(e, "state-lost", false)
+	if _, err := d.log.Append(ctx, e); err != nil {
+		return fmt.Errorf("the loss of state cannot be recorded: %w", err)
 	}
 	return nil
 }
@@ -186,18 +216,12 @@ func (d *Daemon) listen(ctx context.Context) error {
 		return err
 	}
 	d.hooks = newHookServer(d, hl)
-	done := make(chan struct{})
-	go func() { // ends when the listener is closed
-		defer close(done)
-		d.hooks.serve(d.stopCtx)
-	}()
+	go d.hooks.serve(d.stopCtx) // close waits for it
 	d.onStop("hook socket", func(ctx context.Context) error {
 		// Replies may take most of the time that is left; closing the log needs the rest.
 		ctx, cancel := fraction(ctx, 0.75)
 		defer cancel()
-		err := d.hooks.close(ctx)
-		<-done
-		return err
+		return d.hooks.close(ctx)
 	})
 	return nil
 }

@@ -36,8 +36,27 @@ type file struct {
 	} `yaml:"log"`
 }
 
-// Load reads the configuration file at path. An absent file is the default configuration. Errors name the file, and the
-// line and column where the parser knows them.
+// Error says what is wrong in a configuration file, and where.
+type Error struct {
+	File string // "" if the text did not come from a file
+	Line int    // from 1; 0 = the file as a whole
+	Msg  string // may quote the file
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Line > 0 && e.File != "":
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	case e.Line > 0:
+		return fmt.Sprintf("line %d: %s", e.Line, e.Msg)
+	case e.File != "":
+		return e.File + ": " + e.Msg
+	}
+	return e.Msg
+}
+
+// Load reads the configuration file at path. An absent file is the default configuration. An error about its
+// content is an *Error.
 func Load(path string) (Config, error) {
 	data, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,20 +66,27 @@ func Load(path string) (Config, error) {
 		return Config{}, err
 	}
 	c, err := Parse(data)
-	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", path, err)
+	var e *Error
+	if errors.As(err, &e) {
+		e.File = path
 	}
-	return c, nil
+	return c, err
 }
 
-// Parse reads a configuration from YAML. Unknown and repeated keys are errors.
+// Parse reads a configuration from YAML. Unknown and repeated keys are errors. All errors are of
+// type *Error.
 func Parse(data []byte) (Config, error) {
-	if err := checkShape(data); err != nil {
-		return Config{}, err
+	if line, msg := checkShape(data); msg != "" {
+		return Config{}, &Error{Line: line, Msg: msg}
 	}
 	var f file
 	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
-		return Config{}, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, true)))
+		e := &Error{Msg: strings.TrimSpace(yaml.FormatError(err, false, true))}
+		var at yaml.Error
+		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
+			e.Line = at.GetToken().Position.Line
+		}
+		return Config{}, e
 	}
 	c := Default()
 	values := []struct {
@@ -87,10 +113,27 @@ func Parse(data []byte) (Config, error) {
 			continue
 		}
 		if err := c.Set(v.key, *v.value); err != nil {
-			return Config{}, err
+			return Config{}, &Error{Line: lineOf(data, v.key), Msg: err.Error()}
 		}
 	}
 	return c, nil
+}
+
+// lineOf is the line on which the last part of a key stands that can be found; 0 if there is none. The file was parsed
+// before, so a key is where it looks like one.
+func lineOf(data []byte, key string) (at int) {
+	parts := strings.Split(key, ".")
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		if len(parts) == 0 {
+			break
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), parts[0]+":") {
+			at, parts = n, parts[1:]
+		}
+	}
+	return at
 }
 
 // readFile reads a small regular file without ever blocking on what else could stand at its path.
@@ -117,11 +160,11 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// checkShape bounds size and nesting without parsing. It does not know quoting, so it may refuse a file that only quotes
+// checkShape bounds size and nesting without parsing; msg is "" if they are fine. It does not know quoting, so it may refuse a file that only quotes
 // many brackets; no sensible configuration does.
-func checkShape(data []byte) error {
+func checkShape(data []byte) (badLine int, msg string) {
 	if len(data) > maxFile {
-		return fmt.Errorf("larger than %d bytes", maxFile)
+		return 0, fmt.Sprintf("larger than %d bytes", maxFile)
 	}
 	line, flow := 1, 0
 	lineStart := true
@@ -148,8 +191,8 @@ func checkShape(data []byte) error {
 			lineStart = false
 		}
 		if flow > maxDepth || indent > 8*maxDepth || dashes > 8*maxDepth {
-			return fmt.Errorf("line %d: nested deeper than %d levels", line, maxDepth)
+			return line, fmt.Sprintf("nested deeper than %d levels", maxDepth)
 		}
 	}
-	return nil
+	return 0, ""
 }

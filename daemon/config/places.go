@@ -21,7 +21,6 @@ type Places struct {
 	KeysDir       string // signing keys and the install token
 	TokenFile     string // token that install wrote into the hook entries, one line; absent before the first install
 	SpoolDir      string // events that hooks kept while no daemon ran
-	ExportDir     string // cursors of exporters
 	RunDir        string // 0700, holds both sockets and the lock
 	HookSocket    string // events and verdicts
 	ControlSocket string // auditctl
@@ -81,7 +80,6 @@ func newPlaces(config, state, run string) Places {
 		KeysDir:       filepath.Join(state, "keys"),
 		TokenFile:     filepath.Join(state, "keys", "install.token"),
 		SpoolDir:      filepath.Join(state, "spool"),
-		ExportDir:     filepath.Join(state, "export"),
 		RunDir:        run,
 		HookSocket:    filepath.Join(run, "hook.sock"),
 		ControlSocket: filepath.Join(run, "control.sock"),

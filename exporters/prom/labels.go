@@ -32,9 +32,10 @@ var (
 	decisions = newClosed("deny", "ask", "allow", "pass")
 	stages    = newClosed("decode", "enrich", "analyse", "decide", "gate", "redact", "append", "encode")
 	outcomes  = newClosed("approved", "denied", "expired", "cancelled", "consumed", "lapsed", "revoked", "refused")
-	failures  = newClosed("undecodable", "panic", "deadline", "log", "too-large", "busy", "protocol", "stopping")
-	drops     = newClosed("spool-full", "spool-bad", "log", "panic")
-	alarms    = newClosed("tamper.token", "tamper.rewritten", "tamper.settings", "tamper.policy", "tamper.script-changed",
+	failures  = newClosed("undecodable", "panic", "deadline", "log", "too-large", "busy", "protocol", "stopping",
+		"daemon-away", "hook-timeout", "hook-failed")
+	drops  = newClosed("spool-full", "spool-bad", "log", "panic", "busy")
+	alarms = newClosed("tamper.token", "tamper.rewritten", "tamper.settings", "tamper.policy", "tamper.script-changed",
 		"tamper.denied-ran", "tamper.unrecorded", "tamper.undecodable", "tamper.hooks-removed", "daemon.alarm", "daemon.commit-unknown", "gap")
 	tools = newClosed("Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "MultiEdit",
 		"NotebookEdit", "PowerShell", "Read", "Skill", "Task", "TodoWrite", "WebFetch", "WebSearch", "Write", "mcp",
@@ -109,6 +110,7 @@ func (m *Metrics) zero() {
 	for _, agent := range append(slices.Clone(m.agents.values), other) {
 		m.hooks.WithLabelValues(agent)
 		m.undecodable.WithLabelValues(agent)
+		m.sessions.WithLabelValues(agent)
 		for _, tool := range zeroTools {
 			for _, d := range decisions.values {
 				m.calls.WithLabelValues(agent, tool, d)

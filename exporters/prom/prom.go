@@ -14,18 +14,21 @@
 //	tripline_log_commit_duration_seconds                  time of one commit
 //	tripline_log_commit_records                           records in one commit
 //	tripline_log_records                                  records in the log
-//	tripline_log_bytes                                    size of the log's files
+//	tripline_log_bytes                                    size of the log's files, sealed ones included
 //	tripline_log_last_append_timestamp_seconds            when the last commit succeeded; 0 = not yet
 //	tripline_approvals_pending                            approval cards that wait for a decision
 //	tripline_approvals_total{outcome}                     approval cards by what became of them
 //	tripline_approval_wait_seconds                        time from a card's request to its decision or end
+//	tripline_log_verify_failures_total                    verifications of the log that a person asked for and that did not end in OK
+//	tripline_sessions_active{agent}                       sessions that started and have not ended, silent ones for a day at most
 //	tripline_fail_closed_total{reason}                    gate events denied because something of ours failed
+//	tripline_hook_fail_open_total                         gate events that hooks let pass without a daemon, since on_down is allow
 //	tripline_events_undecodable_total{agent}              events that their adapter could not read
 //	tripline_events_dropped_total{reason}                 events that were lost, each declared by a gap record
 //	tripline_spool_pending                                events in the spool that wait to be ingested
 //	tripline_spool_ingested_total                         events taken from the spool
 //	tripline_connections                                  open hook connections
-//	tripline_alarms_total{kind}                           alarms: tampering and failures that need a person
+//	tripline_alarms_total{kind}                           records of tampering, gaps and failures that need a person
 //	tripline_config_last_reload_successful                1 if the rules and config on disk were read without error
 //	tripline_config_last_reload_success_timestamp_seconds when that was last so; 0 = not yet
 //	tripline_config_reloads_total{result}                 attempts to load rules and config (ok, failed)
@@ -61,7 +64,10 @@ type Metrics struct {
 	pending     prometheus.Gauge
 	approvals   *prometheus.CounterVec
 	wait        prometheus.Histogram
+	verifyBad   prometheus.Counter
+	sessions    *prometheus.GaugeVec
 	failClosed  *prometheus.CounterVec
+	failOpen    prometheus.Counter
 	undecodable *prometheus.CounterVec
 	dropped     *prometheus.CounterVec
 	spool       prometheus.Gauge
@@ -124,17 +130,21 @@ func (m *Metrics) define() {
 	m.commitSize = single(histogram("log_commit_records", "Records made durable by one commit.", prometheus.ExponentialBuckets(1, 2, 9)))
 	m.lastAppend = gauge("log_last_append_timestamp_seconds", "Unix time of the last successful commit; 0 before the first.")
 	m.logRecords = gauge("log_records", "Records in the audit log.")
-	m.logBytes = gauge("log_bytes", "Size of the files of the audit log.")
+	m.logBytes = gauge("log_bytes", "Size of the files of the audit log, sealed segments included.")
 	m.pending = gauge("approvals_pending", "Approval cards that wait for a decision.")
 	m.approvals = counter("approvals_total", "Approval cards, by what became of them.", "outcome")
 	m.wait = single(histogram("approval_wait_seconds", "Time from the request of an approval to its decision or end.", patience))
+	m.verifyBad = counter("log_verify_failures_total", "Verifications of the audit log that did not end in OK.").WithLabelValues()
+	m.sessions = prometheus.NewGaugeVec(opts("sessions_active", "Sessions that started and have not ended."), []string{"agent"})
+	r.MustRegister(m.sessions)
 	m.failClosed = counter("fail_closed_total", "Gate events denied because something failed, by what failed.", "reason")
+	m.failOpen = counter("hook_fail_open_total", "Gate events that a hook let pass because there was no daemon to ask.").WithLabelValues()
 	m.undecodable = counter("events_undecodable_total", "Events that could not be decoded.", "agent")
 	m.dropped = counter("events_dropped_total", "Events lost, by reason; each is declared in the audit log.", "reason")
 	m.spool = gauge("spool_pending", "Events in the spool that wait to be ingested.")
 	m.ingested = counter("spool_ingested_total", "Events ingested from the spool.").WithLabelValues()
 	m.connections = gauge("connections", "Open connections of hooks.")
-	m.alarms = counter("alarms_total", "Alarms: tampering and failures that need a person.", "kind")
+	m.alarms = counter("alarms_total", "Records of tampering, gaps and failures that need a person.", "kind")
 	m.reloadOK = gauge("config_last_reload_successful", "Whether the last load of rules and config succeeded.")
 	m.reloadTime = gauge("config_last_reload_success_timestamp_seconds", "Unix time of the last successful load of rules and config; 0 before the first.")
 	m.reloads = counter("config_reloads_total", "Loads of rules and config, by result.", "result")
@@ -190,10 +200,27 @@ func (m *Metrics) Commit(records int, d time.Duration, err error) {
 	m.lastAppend.SetToCurrentTime()
 }
 
-// LogSize sets the size of the log.
-func (m *Metrics) LogSize(records uint64, bytes int64) {
-	m.logRecords.Set(float64(records))
-	m.logBytes.Set(float64(bytes))
+// LogRecords sets how many records the log holds.
+func (m *Metrics) LogRecords(n uint64) { m.logRecords.Set(float64(n)) }
+
+// LogBytes sets the size of the log's files, sealed segments included.
+func (m *Metrics) LogBytes(n int64) { m.logBytes.Set(float64(n)) }
+
+// VerifyFailed counts one verification of the log that did not end in OK.
+func (m *Metrics) VerifyFailed() { m.verifyBad.Inc() }
+
+// Sessions sets how many sessions of each agent are active. An agent that is not in active has none.
+func (m *Metrics) Sessions(active map[string]int) {
+	counts := map[string]int{other: 0}
+	for _, agent := range m.agents.values {
+		counts[agent] = 0
+	}
+	for agent, n := range active {
+		counts[m.agents.fold(agent)] += n
+	}
+	for agent, n := range counts {
+		m.sessions.WithLabelValues(agent).Set(float64(n))
+	}
 }
 
 // ApprovalsPending sets how many cards wait for a decision.
@@ -212,6 +239,9 @@ func (m *Metrics) ApprovalDone(outcome string, wait time.Duration) {
 func (m *Metrics) FailClosed(reason string) {
 	m.failClosed.WithLabelValues(failures.fold(reason)).Inc()
 }
+
+// FailOpen counts one gate event that a hook let pass because there was no daemon to ask.
+func (m *Metrics) FailOpen() { m.failOpen.Inc() }
 
 // Undecodable counts one event that the adapter of agent could not read.
 func (m *Metrics) Undecodable(agent string) {
@@ -238,7 +268,7 @@ func (m *Metrics) Ingested(n int) {
 // Connections sets how many hook connections are open.
 func (m *Metrics) Connections(n int) { m.connections.Set(float64(n)) }
 
-// Alarm counts one alarm: a record kind of the tamper family, or one of the daemon's own.
+// Alarm counts one record that needs a person, by its kind: one of the tamper family, a gap, or one of the daemon's own.
 func (m *Metrics) Alarm(kind string) { m.alarms.WithLabelValues(alarms.fold(kind)).Inc() }
 
 // Reload notes one attempt to load rules and config, and when it was.

@@ -77,7 +77,12 @@ func exercise(m *Metrics) {
 	m.Rules([]string{"delete.recursive", "no rule at all", "project:x"})
 	m.Commit(3, time.Millisecond, nil)
 	m.Commit(3, time.Millisecond, errors.New("disk full"))
-	m.LogSize(7, 4096)
+	m.LogRecords(7)
+	m.LogBytes(4096)
+	m.VerifyFailed()
+	m.FailOpen()
+	m.Sessions(map[string]int{"gone": 9})
+	m.Sessions(map[string]int{"claude": 2, "x": 1, "y": 3})
 	m.ApprovalsPending(2)
 	m.Spool(4)
 	m.Ingested(3)
@@ -121,6 +126,10 @@ func TestMethodsCountWhatTheySay(t *testing.T) {
 		`tripline_log_commit_records_sum 3`,
 		`tripline_log_records 7`,
 		`tripline_log_bytes 4096`,
+		`tripline_log_verify_failures_total 1`,
+		`tripline_hook_fail_open_total 1`,
+		`tripline_sessions_active{agent="claude"} 2`,
+		`tripline_sessions_active{agent="other"} 4`,
 		`tripline_approvals_pending 2`,
 		`tripline_approval_wait_seconds_sum 480`,
 		`tripline_events_dropped_total{reason="other"} 16`,
