@@ -60,7 +60,8 @@ func (e *Engine) Rules() *Set { return e.rules }
 // Evaluate judges one call. It never panics and its work is bounded by the caps of the parser and of the view; a fault of
 // ours is a deny by rule engine.panic, an expired context a deny by engine.deadline. r serves this call only.
 func (e *Engine) Evaluate(ctx context.Context, c Call, r view.Reader) (d Decision) {
-	x := &evaluation{eng: e, ctx: ctx, call: c, view: r}
+	x := &evaluation{eng: e, ctx: ctx, call: c, meter: meter{left: maxWork}}
+	x.view = metered{r, &x.meter}
 	defer func() {
 		if p := recover(); p != nil {
 			d = x.fault("engine.panic", "the rules engine failed on this call")
@@ -71,6 +72,9 @@ func (e *Engine) Evaluate(ctx context.Context, c Call, r view.Reader) (d Decisio
 	}
 	x.prepare()
 	x.effects()
+	if x.meter.out {
+		x.beyondBounds("the call names more files than can be looked at")
+	}
 	if ctx.Err() != nil {
 		return x.fault("engine.deadline", "there was no time left to judge this call")
 	}

@@ -36,17 +36,21 @@ type evaluation struct {
 
 	trees *gitfile.Trees // nil until asked for
 
-	shell     bool // a shell command was judged
-	unmapped  bool // no table knows the tool
-	cmds      []*command
-	findings  []finding
-	uncertain []string // what could not be told
-	steps     []string
-	located   map[locateKey]located
-	scanned   map[string]bool // commands that run a file of the same source whose text was scanned
-	looked    int             // paths that were looked at
-	depth     int
-	sources   int
+	shell                       bool // a shell command was judged
+	unmapped                    bool // no table knows the tool
+	cmds                        []*command
+	findings                    []finding
+	uncertain                   []string // what could not be told
+	steps                       []string
+	located                     map[locateKey]located
+	scanned                     map[string]bool // commands that run a file of the same source whose text was scanned
+	looked                      int             // paths that were looked at
+	meter                       meter
+	preciousNames, guardedNames map[string][]string // by directory, once asked for
+	beyond                      bool                // the call does more than is looked at
+	classes                     map[class]bool      // of the findings, once there are too many to keep
+	depth                       int
+	sources                     int
 }
 
 // command is one simple command with what the tables need of it.
@@ -85,12 +89,28 @@ func (x *evaluation) add(f finding) {
 	if f.Certainty == "" {
 		f.Certainty = Certain
 	}
-	if len(x.findings) >= maxFindings {
-		x.doubt("too many effects to list")
+	if len(x.findings) >= maxFindings && !x.firstOfItsClass(&f) {
+		x.beyondBounds("the call has more effects than can be listed")
 		return
 	}
 	f.Target = strings.ReplaceAll(f.Target, "\x00", "?")
 	x.findings = append(x.findings, f)
+}
+
+// firstOfItsClass reports whether no finding of the same class was kept: however many came before, the worst ones count.
+func (x *evaluation) firstOfItsClass(f *finding) bool {
+	if x.classes == nil {
+		x.classes = map[class]bool{}
+		for i := range x.findings {
+			x.classes[x.findings[i].class()] = true
+		}
+	}
+	k := f.class()
+	if x.classes[k] || len(x.findings) >= 2*maxFindings {
+		return false
+	}
+	x.classes[k] = true
+	return true
 }
 
 // doubt records something that could not be told.

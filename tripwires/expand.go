@@ -17,7 +17,7 @@ const (
 )
 
 // ordinaryName stands for a name that nothing is known of.
-const ordinaryName = "tripline-any-name"
+const ordinaryName = "any-name"
 
 // expand lists paths that an absolute shell pattern may stand for: those that are there, those that would be bad to lose, and
 // an ordinary name, since the pattern is judged as if it matched something. A pattern whose last part is a bare glob stands
@@ -38,12 +38,19 @@ func (x *evaluation) expand(pattern string) []string {
 			continue
 		}
 		var next []string
-		for _, d := range dirs {
-			for _, name := range x.names(d, part) {
-				if p := strings.TrimSuffix(d, "/") + "/" + name; len(next) < maxCandidates && !slices.Contains(next, p) {
-					next = append(next, p)
+		seen := map[string]bool{}
+		put := func(dir string, names []string) {
+			for _, name := range names {
+				if p := strings.TrimSuffix(dir, "/") + "/" + name; !seen[p] && len(next) < maxCandidates {
+					seen[p], next = true, append(next, p)
 				}
 			}
+		}
+		for _, d := range dirs { // what would be bad to lose in any of them comes before what is there
+			put(d, x.notable(d, part))
+		}
+		for _, d := range dirs {
+			put(d, x.listed(d, part))
 		}
 		dirs = next
 	}
@@ -51,51 +58,88 @@ func (x *evaluation) expand(pattern string) []string {
 		for i, d := range dirs {
 			dirs[i] = strings.TrimSuffix(d, "/") + "/"
 		}
+		last := pattern[strings.LastIndexByte(pattern, '/')+1:]
+		for _, d := range dirs[:len(dirs):len(dirs)] {
+			// The directory stands for what is in it, but one of its files may be worse to lose than the directory.
+			for _, name := range x.guarded()[strings.TrimSuffix(d, "/")] {
+				if matchName(last, name) {
+					dirs = append(dirs, d+name)
+				}
+			}
+		}
 	}
 	return dirs
 }
 
-// names lists what a pattern may match in a directory: first what would be bad to lose, then what is there.
-func (x *evaluation) names(dir, pattern string) []string {
+// matchName reports whether a pattern may match a name in its directory. A leading dot must be matched by a dot.
+func matchName(pattern, name string) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") && !strings.HasPrefix(pattern, "[") {
+		return false
+	}
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "[!", "[^"), name)
+	return ok || err != nil
+}
+
+// notable lists what a pattern may match in a directory by its text: an ordinary name, and what would be bad to lose.
+func (x *evaluation) notable(dir, pattern string) []string {
 	out := []string{ordinaryName + globSuffix(pattern)}
-	matches := func(name string) bool {
-		if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") && !strings.HasPrefix(pattern, "[") {
-			return false
-		}
-		ok, err := doublestar.Match(strings.ReplaceAll(pattern, "[!", "[^"), name)
-		return ok || err != nil
-	}
-	for _, p := range x.precious() {
-		rest, ok := strings.CutPrefix(p, strings.TrimSuffix(path.Clean(dir), "/")+"/")
-		if !ok {
-			continue
-		}
-		if name, _, _ := strings.Cut(rest, "/"); matches(name) && !slices.Contains(out, name) {
+	for _, name := range x.precious()[path.Clean(dir)] {
+		if matchName(pattern, name) {
 			out = append(out, name)
-		}
-	}
-	if listing, err := x.view.ReadDir(dir, maxListing); err == nil {
-		for _, name := range listing {
-			if matches(name) && !slices.Contains(out, name) {
-				out = append(out, name)
-			}
 		}
 	}
 	return out
 }
 
-// precious lists the paths that a pattern must not hit by chance.
-func (x *evaluation) precious() []string {
-	out := []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
+// listed lists what a pattern matches in a directory now.
+func (x *evaluation) listed(dir, pattern string) []string {
+	listing, err := x.view.ReadDir(dir, maxListing)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(listing, func(name string) bool { return !matchName(pattern, name) })
+}
+
+// precious lists the names that a pattern must not hit by chance, by their directory.
+func (x *evaluation) precious() map[string][]string {
+	if x.preciousNames != nil {
+		return x.preciousNames
+	}
+	all := []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv",
 		"/sys", "/usr", "/var", "/tmp/" + ordinaryName}
 	for _, h := range x.homes {
-		for _, name := range []string{".ssh", ".gnupg", ".aws", ".kube", ".docker", ".config", ".local", "Library",
-			".claude/settings.json", ".codex/config.toml", ".gemini/settings.json"} {
-			out = append(out, path.Join(h, name))
+		for _, name := range []string{".ssh", ".gnupg", ".aws", ".kube", ".docker", ".config", ".local", "Library"} {
+			all = append(all, path.Join(h, name))
 		}
 	}
 	if x.root != "" {
-		out = append(out, path.Join(x.root, ".git"))
+		all = append(all, path.Join(x.root, ".git"))
+	}
+	x.preciousNames = byDirectory(append(all, x.paths.Guarded()...), true)
+	return x.preciousNames
+}
+
+// guarded lists the names of protected files, by their directory.
+func (x *evaluation) guarded() map[string][]string {
+	if x.guardedNames == nil {
+		x.guardedNames = byDirectory(x.paths.Guarded(), false)
+	}
+	return x.guardedNames
+}
+
+// byDirectory splits paths into directory and name; with above, every directory on the way counts as a name as well.
+func byDirectory(all []string, above bool) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range all {
+		for p != "/" {
+			dir, name := path.Dir(p), path.Base(p)
+			if !slices.Contains(out[dir], name) {
+				out[dir] = append(out[dir], name)
+			}
+			if p = dir; !above {
+				break
+			}
+		}
 	}
 	return out
 }

@@ -14,8 +14,8 @@ import (
 // placeUnknown is the place of a target that could not be told.
 const placeUnknown = "unknown"
 
-// maxLocated bounds the paths that one decision looks at.
-const maxLocated = 3000
+// maxLocated bounds the paths that one decision looks up. Those beyond are judged by their text.
+const maxLocated = 2000
 
 // located is what is known of one path operand: the worst of what it may mean.
 type located struct {
@@ -58,11 +58,10 @@ func (x *evaluation) locateAs(c *command, w shell.Word, open bool) []located {
 	if l, ok := x.located[key]; ok {
 		return []located{l}
 	}
-	if x.looked >= maxLocated {
-		x.doubt("the command names more files than can be looked at")
-		return []located{x.unresolved(w)}
-	}
 	l := x.locateOne(w, cwd, cwdKnown, open)
+	if l.res.Deep {
+		x.unknown("target", "a path is longer than is followed", nil)
+	}
 	if x.located == nil {
 		x.located = map[locateKey]located{}
 	}
@@ -118,9 +117,13 @@ func (x *evaluation) unresolved(w shell.Word) located {
 func (x *evaluation) at(text, abs string, follow bool) located {
 	x.looked++
 	l := located{text: text, certain: true, abs: []string{path.Clean(abs)}}
-	if follow {
+	switch {
+	case x.looked > maxLocated || x.meter.out:
+		x.beyondBounds("the call names more files than can be looked at")
+		l.res = x.paths.Text(abs)
+	case follow:
 		l.res = x.paths.Place(abs)
-	} else {
+	default:
 		l.res = x.paths.PlaceName(abs)
 	}
 	l.place = string(l.res.Place)

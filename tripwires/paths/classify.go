@@ -112,6 +112,10 @@ func (c *Classifier) place(abs string, follow bool) Result {
 		res.Sink = true
 		return res
 	}
+	if deep(abs) {
+		res.Denied, res.Deep = true, true
+		return res
+	}
 	// Before cleaning, for a ".." after such a link, and after, for one before it.
 	for _, p := range []string{squeeze(abs), clean} {
 		if real, ok := c.magic(p); ok {
@@ -141,11 +145,37 @@ func (c *Classifier) resolve(abs string, follow bool) (string, error) {
 		return c.r.Resolve(abs)
 	}
 	dir, base := path.Split(abs)
-	real, err := c.r.Resolve(dir)
-	if err != nil {
-		return "", err
+	if path.Clean(dir) == dir[:max(len(dir)-1, 1)] {
+		dir = dir[:max(len(dir)-1, 1)]
 	}
-	return path.Join(real, base), nil
+	real, ok := c.dirs[dir]
+	if !ok {
+		real.path, real.err = c.r.Resolve(dir)
+		if c.dirs == nil {
+			c.dirs = make(map[string]resolved)
+		}
+		c.dirs[dir] = real
+	}
+	if real.err != nil {
+		return "", real.err
+	}
+	return path.Join(real.path, base), nil
+}
+
+// deep reports whether a path is longer than is followed.
+func deep(p string) bool {
+	return len(p) > maxLength || strings.Count(p, "/") > maxComponents
+}
+
+// Text judges a path by its text alone: nothing is looked up. It is never weaker than what the text says, and Denied, since
+// the machine may say worse. Relative paths are Outside.
+func (c *Classifier) Text(abs string) Result {
+	if !path.IsAbs(abs) || strings.IndexByte(abs, 0) >= 0 {
+		return Result{Place: Outside, Path: abs, Denied: true}
+	}
+	res := c.lexical(path.Clean(abs))
+	res.Sink, res.Denied = sink(res.Path), true
+	return res
 }
 
 // magic turns a process's root and working directory under /proc into what they are for the agent, not for us.

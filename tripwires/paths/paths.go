@@ -52,7 +52,15 @@ type Result struct {
 	Info   view.Info
 	// Denied is set when the path could not be resolved: Place is then what its text says, and the truth may be worse.
 	Denied bool
+	// Deep is set with Denied when the path is longer than is followed: what its links lead to is not known.
+	Deep bool
 }
+
+// Bounds of a path that is followed. The kernel takes no longer one than maxLength in one piece.
+const (
+	maxLength     = 4096
+	maxComponents = 512
+)
 
 // Options make a Classifier.
 type Options struct {
@@ -74,6 +82,13 @@ type Classifier struct {
 	own   []string    // Own, as written and as resolved
 	fold  bool        // the disk takes A for a
 	known *identities // made when first needed
+	dirs  map[string]resolved
+}
+
+// resolved is what a directory's links lead to.
+type resolved struct {
+	path string
+	err  error
 }
 
 // Root returns the project's root, "" if there is none.
@@ -99,6 +114,9 @@ func (c *Classifier) Abs(cwd, word string) string {
 	clean := path.Clean(p)
 	if c.r == nil || !strings.Contains(p, "..") {
 		return clean
+	}
+	if deep(p) {
+		return squeeze(p)
 	}
 	if real, err := c.r.Resolve(p); err == nil {
 		if straight, err := c.r.Resolve(clean); err == nil && straight == real {

@@ -220,3 +220,34 @@ func (c *Classifier) Protects(dir string) (string, bool) {
 	held := c.place(dir, true).Holds
 	return held, held != ""
 }
+
+// Guarded lists paths of place Tripline that may be there: what is ours and the settings of well-known agents, in every known
+// home, on the machine and in the project. A pattern or a search that reaches one of them reaches what is protected.
+func (c *Classifier) Guarded() []string {
+	out := append([]string{}, c.own...)
+	for _, home := range c.homes {
+		for _, list := range [][]string{ownInHome[:], heldInHome[:]} {
+			for _, o := range list {
+				out = append(out, path.Join(home, o))
+			}
+		}
+		out = append(out, home+"/.claude.json", home+"/.claude/settings.local.json", home+"/.codex/hooks.json",
+			home+"/.config/tripline/tripline.yaml", home+"/.config/tripline/rules.d")
+	}
+	for _, o := range ownOnMachine {
+		if base, ok := strings.CutSuffix(o, "*"); ok && strings.HasSuffix(path.Dir(o), "bin") {
+			out = append(out, base, base+"d", base+"-hook")
+		} else if ok {
+			out = append(out, base+"d.service")
+		} else {
+			out = append(out, o)
+		}
+	}
+	for _, root := range c.roots {
+		for _, o := range []string{".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json",
+			".gemini/settings.json", ".qwen/settings.json", ".cursor/hooks.json"} {
+			out = append(out, path.Join(root, o))
+		}
+	}
+	return out
+}

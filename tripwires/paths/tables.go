@@ -64,10 +64,12 @@ func (c *Classifier) buildRoot(p string) (string, bool) {
 		if len(p) <= len(root) || p[len(root)] != '/' || c.folded(p[:len(root)]) != c.folded(root) {
 			continue
 		}
-		for rel := p[len(root)+1:]; rel != "."; rel = path.Dir(rel) {
-			if BuildDir(path.Base(rel)) {
+		for rel := p[len(root)+1:]; rel != ""; {
+			slash := strings.LastIndexByte(rel, '/')
+			if BuildDir(rel[slash+1:]) {
 				return rel, true
 			}
+			rel = rel[:max(slash, 0)]
 		}
 	}
 	return "", false

@@ -234,30 +234,43 @@ func (r *reader) StatBelow(dir string, names []string) ([]Info, error) {
 	return a.infos, nil
 }
 
-// remembered answers from what the walks met, if they met all of it. A link is not answered for: it is to be followed.
+// remembered answers from what the walks met, if they met all of it. A link is not answered for: it is to be followed. Names
+// that stand below one that is missing cost no look-up, so that a long path costs one step a component.
 func (r *reader) remembered(dir string, names []string) ([]Info, bool) {
 	if len(r.seen) == 0 || !path.IsAbs(dir) || path.Clean(dir) != dir {
 		return nil, false
 	}
 	infos := make([]Info, len(names))
+	missing := ""
 	for i, n := range names {
+		if missing != "" && strings.HasPrefix(n, missing) && !strings.Contains(n[len(missing):], "..") {
+			continue
+		}
 		if strings.Contains(n, "..") {
 			return nil, false // its parent may be elsewhere
 		}
-		p := path.Join(dir, n)
-		info, ok := r.seen[p]
-		for !ok && p != "/" { // below what is not there nothing is
-			p = path.Dir(p)
-			if info, ok = r.seen[p]; ok && info != (Info{}) {
-				return nil, false
-			}
-		}
+		info, ok := r.met(path.Join(dir, n))
 		if !ok || info.Mode&fs.ModeSymlink != 0 {
 			return nil, false
 		}
-		infos[i] = info
+		if infos[i] = info; info == (Info{}) {
+			missing = n + "/"
+		}
 	}
 	return infos, true
+}
+
+// met returns what the walks know of a clean path: what they saw there, or that there is nothing, since something above it is
+// missing.
+func (r *reader) met(p string) (Info, bool) {
+	info, ok := r.seen[p]
+	for !ok && len(p) > 1 {
+		p = p[:max(strings.LastIndexByte(p, '/'), 1)]
+		if info, ok = r.seen[p]; ok && info != (Info{}) {
+			return Info{}, false
+		}
+	}
+	return info, ok
 }
 
 func (r *reader) Quiet() Reader { return r.silent() }
