@@ -147,10 +147,13 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 		x.judgeUnknownProgram(c)
 		return
 	}
+	if x.judgeRenamed(c) {
+		return
+	}
 	if x.selfProtected(c, all) {
 		x.trace("%s concerns Tripline itself", c.name)
 	}
-	x.judgeSecretOperands(c)
+	x.judgeSecretOperands(withoutRemoteShell(c))
 	x.judgeTokenPrinter(c)
 	x.judgeWrittenBefore(c, w)
 	name := c.name
@@ -162,6 +165,28 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 		x.judgeOther(c)
 	}
 	w.note(x, c)
+	x.noteNames(c, all)
+}
+
+// withoutRemoteShell drops the value of rsync's -e: the command that connects uses the key that it names and does not show it.
+func withoutRemoteShell(c *command) *command {
+	if c.name != "rsync" {
+		return c
+	}
+	out := *c
+	out.args = nil
+	for i := 0; i < len(c.args); i++ {
+		switch t := c.args[i].Text; {
+		case t == "-e" || t == "--rsh":
+			i++
+		case strings.HasPrefix(t, "--rsh="):
+		case strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") && strings.HasSuffix(t, "e"): // -ave CMD
+			i++
+		default:
+			out.args = append(out.args, c.args[i])
+		}
+	}
+	return &out
 }
 
 // knownName reports whether a program whose directory is not known has a name that is: "$DIR/bin/tool". Without the quotes the

@@ -10,7 +10,7 @@ import (
 
 // maxWork bounds what one decision looks up, in components of paths: about 1.5 microseconds each on a local disk. No command
 // of daily work comes near it.
-const maxWork = 120_000
+const maxWork = 100_000
 
 // meter counts the look-ups of one decision and refuses those beyond its bound: the machine is then not asked any more, paths
 // are judged by their text, and the decision says that it could not tell.
@@ -21,7 +21,7 @@ type meter struct {
 }
 
 func (m *meter) spend(path string, n int) bool {
-	cost := 1 + n + strings.Count(path, "/")
+	cost := 4 + n + strings.Count(path, "/")
 	if m.out || cost > m.left {
 		m.out = true
 		return false

@@ -113,8 +113,22 @@ func (x *evaluation) unresolved(w shell.Word) located {
 	return l
 }
 
-// at judges one path.
+// at judges one path, as it is now and as the links that the same call makes before would have it: the worse counts.
 func (x *evaluation) at(text, abs string, follow bool) located {
+	l := x.now(text, abs, follow)
+	if len(x.names.links) > 0 {
+		if to, same := x.through(path.Clean(abs), follow); !same {
+			if other := x.now(text, to, follow); worseTarget(&other, &l) {
+				other.abs = append(other.abs, l.abs...)
+				return other
+			}
+		}
+	}
+	return l
+}
+
+// now judges one path as the machine has it.
+func (x *evaluation) now(text, abs string, follow bool) located {
 	x.looked++
 	l := located{text: text, certain: true, abs: []string{path.Clean(abs)}}
 	switch {
