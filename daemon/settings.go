@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/tripwires"
@@ -40,6 +41,8 @@ type settingsBook struct {
 
 	mu        sync.Mutex
 	files     map[string]*settingsFile
+	clock     uint64
+	gone      []string // keys of the state whose files were forgotten and that are to be taken off it
 	announced []announcement
 }
 
@@ -50,6 +53,7 @@ type settingsFile struct {
 	Blocked string `json:"blocked,omitempty"` // hash of the bytes that were refused and may still be there
 	base    []byte
 	hasBase bool
+	used    uint64 // for forgetting the one that was not asked for longest
 }
 
 // announcement is a person's word about bytes to come.
@@ -71,9 +75,10 @@ type settingsChange struct {
 // newSettingsBook takes up the files that the log's state knows and that are still as they were.
 func newSettingsBook(state map[string][]byte, r view.Reader, clean func(string) string) *settingsBook {
 	b := &settingsBook{clean: clean, files: make(map[string]*settingsFile)}
-	for _, v := range state {
+	for key, v := range state {
 		var f settingsFile
 		if json.Unmarshal(v, &f) != nil || f.Path == "" || len(b.files) >= maxSettingsFiles {
+			b.gone = append(b.gone, key)
 			continue
 		}
 		if data, hash, err := readSettingsFile(r, f.Path); err == nil && hash == f.Hash {
@@ -180,6 +185,7 @@ func (b *settingsBook) plan(c *settingsChange) (key string, value []byte, apply 
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if f := b.file(c.path); f != nil {
+			next.used = f.used
 			*f = next
 		}
 	}
@@ -203,14 +209,50 @@ func (b *settingsBook) adopt(path string, data []byte, hash string) (key string,
 	return key, value, changed
 }
 
-// file returns the entry of a path, made if there is room. The caller holds mu.
+// file returns the entry of a path. A full book forgets the file that was not asked for longest: its next change finds no
+// base, and is refused. One whose change was refused is kept, so that it does not become the measure after all; nil if
+// there are only such. The caller holds mu.
 func (b *settingsBook) file(path string) *settingsFile {
+	b.clock++
 	f := b.files[path]
-	if f == nil && len(b.files) < maxSettingsFiles {
+	if f == nil {
+		if len(b.files) >= maxSettingsFiles && !b.forget() {
+			return nil
+		}
 		f = &settingsFile{Path: path}
 		b.files[path] = f
 	}
+	f.used = b.clock
 	return f
+}
+
+// forget makes room for one file. The caller holds mu.
+func (b *settingsBook) forget() bool {
+	var idle *settingsFile
+	for _, f := range b.files {
+		if f.Blocked == "" && (idle == nil || f.used < idle.used) {
+			idle = f
+		}
+	}
+	if idle == nil {
+		return false
+	}
+	delete(b.files, idle.Path)
+	if len(b.gone) < maxSettingsFiles {
+		b.gone = append(b.gone, settingsPrefix+pathKey(idle.Path))
+	}
+	return true
+}
+
+// forgotten takes files that were forgotten off the state. A path that came back since has a later operation of its own.
+func (b *settingsBook) forgotten() (ops []audit.StateOp) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, key := range b.gone {
+		ops = append(ops, audit.StateOp{Key: key})
+	}
+	b.gone = nil
+	return ops
 }
 
 // stored is a file's state; "" if its path must not be at rest. Such a file is forgotten at a restart, which blocks.

@@ -215,3 +215,65 @@ func TestUnreadableSettingsAreBlocked(t *testing.T) {
 		}
 	}
 }
+
+func TestAFullBookForgetsTheOldestFileAndNeverGrows(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	write(t, b.settingsFile(), hooked)
+	session := func(cwd string) {
+		b.send("SessionStart", b.payload("SessionStart", map[string]any{"session_id": cwd, "cwd": cwd, "source": "startup"}))
+	}
+	refused := func(path string) bool {
+		return !isPass(b.send("ConfigChange", b.payload("ConfigChange", map[string]any{"source": "project_settings", "file_path": path})))
+	}
+	first := filepath.Join(b.project, ".claude", "settings.json")
+	write(t, first, hooked)
+	session(b.project)
+	write(t, first, `{}`)
+	if !refused(first) {
+		t.Fatal("removed hooks pass")
+	}
+	// More projects, and more refused changes, than the book holds.
+	for i := range maxSettingsFiles {
+		session(filepath.Join(b.home, "p"+itoa(uint64(i))))
+		if i%8 == 0 && !refused(filepath.Join(b.home, "nowhere", itoa(uint64(i)), "settings.json")) {
+			t.Fatal("a change of an unknown file passes")
+		}
+	}
+	st, err := b.d.log.State(settingsPrefix)
+	if err != nil || len(st) > maxSettingsFiles {
+		t.Errorf("%d files in the state, %v", len(st), err)
+	}
+	// What was refused is still not the measure, and the newest project still has one.
+	session(b.project)
+	if !refused(first) {
+		t.Error("a refused change became the measure")
+	}
+	last := filepath.Join(b.home, "p"+itoa(maxSettingsFiles-1), ".claude", "settings.json")
+	write(t, last, `{"model":"sonnet"}`)
+	if refused(last) {
+		t.Error("the newest project's file is not known")
+	}
+	b.stop()
+	b.start()
+	if !refused(first) || refused(last) {
+		t.Error("a restart changed that")
+	}
+}
+
+func TestABookFullOfRefusedChangesRefuses(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	for i := range maxSettingsFiles + 20 {
+		b.send("ConfigChange", b.payload("ConfigChange", map[string]any{"source": "project_settings", "file_path": "/nowhere/" + itoa(uint64(i))}))
+	}
+	st, err := b.d.log.State(settingsPrefix)
+	if err != nil || len(st) > maxSettingsFiles {
+		t.Errorf("%d files in the state, %v", len(st), err)
+	}
+	write(t, b.settingsFile(), hooked)
+	b.send("SessionStart", b.payload("SessionStart", map[string]any{"source": "startup"}))
+	if r := b.changed("user_settings"); isPass(r) {
+		t.Errorf("a file that the book has no room for: %+v", r)
+	}
+}

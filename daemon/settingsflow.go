@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/tripline-sh/tripline/audit"
@@ -28,6 +29,7 @@ func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
 	r.Decision = d.decision(x)
 	e := &audit.Entry{Record: r}
 	key, value, apply := d.settings.plan(c)
+	e.State = append(e.State, d.settings.forgotten()...)
 	if key != "" {
 		e.State = append(e.State, audit.StateOp{Key: key, Value: value})
 	}
@@ -50,6 +52,7 @@ func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
 // goes on (compacted, cleared) still runs with what it had.
 func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) {
 	changed := 0
+	var kept []audit.StateOp
 	r := d.pool.Reader(ctx)
 	for _, path := range d.settingsPaths(x) {
 		data, hash, err := readSettingsFile(r, path)
@@ -58,12 +61,13 @@ func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) 
 		}
 		key, value, other := d.settings.adopt(path, data, hash)
 		if key != "" {
-			e.State = append(e.State, audit.StateOp{Key: key, Value: value})
+			kept = append(kept, audit.StateOp{Key: key, Value: value})
 		}
 		if other {
 			changed++
 		}
 	}
+	e.State = slices.Concat(e.State, d.settings.forgotten(), kept)
 	if changed > 0 {
 		x.note("settings_changed_between_sessions", strconv.Itoa(changed))
 	}
