@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/daemon/config"
 )
 
 // This test binary plays an agent and its hook when these are set.
@@ -19,9 +21,10 @@ const (
 	roleEnv   = "TRIPLINE_TEST_ROLE"
 	socketEnv = "TRIPLINE_TEST_SOCKET"
 	frameEnv  = "TRIPLINE_TEST_FRAME"
+	homeEnv   = "TRIPLINE_TEST_HOME"
 )
 
-// TestRole is no test: it is what the other processes of TestWaiterIsReleasedWhenItsAgentIsGone run.
+// TestRole is no test: it is what the other processes of tests run.
 func TestRole(t *testing.T) {
 	switch os.Getenv(roleEnv) {
 	case "agent": // starts its hook, and ends with its own stdin: the hook lives on
@@ -30,6 +33,16 @@ func TestRole(t *testing.T) {
 		if err := hook.Start(); err != nil {
 			t.Fatal(err)
 		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	case "daemon": // serves at its places until it is killed
+		b := &bench{t: t, log: &syncBuffer{}, home: os.Getenv(homeEnv)}
+		var err error
+		if b.places, err = config.FindPlaces(os.Getenv); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	case "hook": // sends its frame and waits for the end

@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tripline-sh/tripline/audit"
@@ -73,6 +74,7 @@ func (d *Daemon) joinCard(ctx context.Context, x *exchange, call approval.Call, 
 	r.Detail = map[string]string{"card": card, "rule": d.name(call.Rule), "joined": "1"}
 	e := &audit.Entry{Record: r, State: []audit.StateOp{{Key: heldPrefix + x.callID, Value: []byte(card)}}}
 	d.addJSON(e, "input", x.ev.Input)
+	d.addText(e, "analysis", strings.Join(append([]string{call.Reason}, call.Effects...), "\n"))
 	actx, cancel := context.WithDeadline(ctx, x.workBy)
 	defer cancel()
 	_, err = d.log.Append(actx, e)
