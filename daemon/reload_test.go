@@ -185,3 +185,66 @@ func TestFlagsHoldForOneRunOnly(t *testing.T) {
 		t.Errorf("without the flag: %+v", s)
 	}
 }
+
+func TestAStartWithABrokenFileSaysWhereAndKeepsTheLastGoodSet(t *testing.T) {
+	t.Parallel()
+	rules := func(b *bench) string { return filepath.Join(b.places.RulesDir, "a.yaml") }
+	conf := func(b *bench) string { return b.places.ConfigFile }
+	tests := []struct {
+		name string
+		file func(*bench) string
+		text string
+		line string // "" = the file as a whole
+	}{
+		{"rules that are no YAML", rules, "version: 1\nrules: hunter2 [", ":2"},
+		{"a pattern that is none", rules, "version: 1\nrules:\n  - id: a\n    deny: [\"hunter2(\"]\n    why: x\n", ":4"},
+		{"an unknown key in a rule", rules, "version: 1\nrules:\n  - id: a\n    hunter2: x\n", ":4"},
+		{"an own case that fails", rules, "version: 1\nrules:\n  - id: a\n    deny: [\"Bash(x)\"]\n    why: x\n    match: [\"hunter2\"]\n", ":6"},
+		{"a configuration that is no YAML", conf, "profile: standard\nmode: [hunter2\n", ":2"},
+		{"an unknown key", conf, "profile: standard\nhunter2: x\n", ":2"},
+		{"a repeated key", conf, "mode: plan\nmode: hunter2\n", ":2"},
+		{"a value that is none", conf, "# x\nprofile: standard\nmode: hunter2\n", ":3"},
+		{"a nested value that is none", conf, "mode: plan\nmetrics:\n  listen: 'hunter2:1'\n", ":3"},
+		{"a configuration that is too large", conf, strings.Repeat("# hunter2\n", 4000), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := place(t)
+			write(t, rules(b), denyRules)
+			b.start()
+			b.stop()
+			write(t, tt.file(b), tt.text)
+			b.start()
+			if d := b.deploys(); d != "deny" {
+				t.Errorf("the last good set is not in force: %s", d)
+			}
+			b.d.rules.check(t.Context()) // as every minute
+			b.d.rules.check(t.Context())
+			var warned []string
+			for line := range strings.Lines(b.log.String()) {
+				if strings.Contains(line, "the last good ones stay in force") {
+					warned = append(warned, line)
+				}
+			}
+			at := `"at":"` + tt.file(b) + tt.line + `"`
+			if len(warned) != 1 || !strings.Contains(warned[0], `"level":"warn"`) || !strings.Contains(warned[0], at) {
+				t.Errorf("warned %q, want one with %s", warned, at)
+			}
+			if strings.Contains(b.log.String(), "hunter2") {
+				t.Error("the daemon's own log quotes the file")
+			}
+			if s := b.status(); !strings.HasPrefix(s.RulesError, tt.file(b)+tt.line+":") {
+				t.Errorf("status says %q", s.RulesError)
+			}
+			if v := b.metric("tripline_config_last_reload_successful"); v != 0 {
+				t.Errorf("the metric says %v", v)
+			}
+			// Another error is told anew, and so is the same one after a good file.
+			write(t, conf(b), "mode: other\n")
+			b.eventually("the other error is told", func() bool {
+				return strings.Contains(b.log.String(), `"at":"`+conf(b)+`:1"`)
+			})
+		})
+	}
+}

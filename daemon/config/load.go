@@ -148,14 +148,14 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
+		return nil, &Error{File: path, Msg: "not a regular file"}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxFile)
+		return nil, &Error{File: path, Msg: fmt.Sprintf("larger than %d bytes", maxFile)}
 	}
 	return data, nil
 }
