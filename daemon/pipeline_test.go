@@ -14,6 +14,9 @@ import (
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/hooks/agents"
+	"github.com/tripline-sh/tripline/hooks/agents/claude"
+	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
@@ -272,4 +275,47 @@ func isClosed(c <-chan struct{}) func(*audit.Entry) bool {
 			return false
 		}
 	}
+}
+
+// vague is an adapter that decodes every event as one that waits for no verdict.
+type vague struct{ agents.Adapter }
+
+func (v vague) Decode(name string, payload []byte) (*event.Event, error) {
+	ev, err := v.Adapter.Decode(name, payload)
+	if ev != nil {
+		ev.Kind = event.KindOther
+	}
+	return ev, err
+}
+
+func TestAGateEventIsNeverTakenForAnother(t *testing.T) {
+	t.Parallel()
+	b := running(t, func(o *Options) { o.Adapters = []agents.Adapter{vague{claude.Adapter{}}} })
+	for _, name := range []string{"PreToolUse", "PreSkillShellCommand", "ConfigChange"} {
+		p := b.payload(name, map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "rm -rf src"}, "tool_use_id": "1", "source": "user_settings"})
+		if r := b.send(name, p); isPass(r) {
+			t.Errorf("%s passes", name)
+		}
+	}
+	if r := b.send("Stop", b.payload("Stop", nil)); !isPass(r) {
+		t.Errorf("another event: %+v", r)
+	}
+}
+
+func TestJudgementsThatHangAreBoundedAndDenied(t *testing.T) {
+	t.Parallel()
+	b := running(t, shrunk(func(l *limits) { l.conns, l.answer = 2, 200*time.Millisecond }))
+	// As if two judgements had been given up and still ran.
+	b.d.judging <- struct{}{}
+	b.d.judging <- struct{}{}
+	if r := b.send("PreToolUse", b.bash("ls", "1")); r.Exit != 2 || !strings.Contains(string(r.Stderr), "internal.deadline") {
+		t.Errorf("reply %+v", r)
+	}
+	<-b.d.judging
+	for range 5 {
+		if r := b.send("PreToolUse", b.bash("ls", "2")); !isPass(r) {
+			t.Errorf("afterwards: %+v", r)
+		}
+	}
+	<-b.d.judging
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -355,4 +356,42 @@ func FuzzConnection(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestWhatIsRefusedUnreadIsDeclared(t *testing.T) {
+	t.Parallel()
+	b := running(t, shrunk(func(l *limits) { l.conns, l.waiting, l.patience, l.header = 1, 2, 100*time.Millisecond, time.Minute }))
+	idle := b.dial()
+	b.eventually("the slot is taken", func() bool { return len(b.d.hooks.slots) == 1 })
+	b.send("PreToolUse", b.bash("ls", "1"))
+	b.send("PostToolUse", b.post("ls", "1")) // silent, but its loss is not
+	b.eventually("both are declared", func() bool {
+		n := 0
+		for _, g := range b.kinds(record.Gap) {
+			k, _ := strconv.Atoi(g.Detail["lost_busy"])
+			n += k
+		}
+		return n == 2
+	})
+	if d, f := b.metric(`tripline_events_dropped_total{reason="busy"}`), b.metric(`tripline_fail_closed_total{reason="busy"}`); d != 2 || f != 1 {
+		t.Errorf("%v dropped, %v denied", d, f)
+	}
+	idle.Close()
+}
+
+func TestASlowPayloadCountsOnceAndOnlyWhereItIsDenied(t *testing.T) {
+	t.Parallel()
+	b := running(t, shrunk(func(l *limits) { l.progress = 100 * time.Millisecond }))
+	for _, event := range []string{"PreToolUse", "PostToolUse"} {
+		c := b.dial()
+		whole := frame(t, "claude", event, b.bash("ls", "1"))
+		if _, err := c.Write(whole[:len(whole)-5]); err != nil {
+			t.Fatal(err)
+		}
+		b.final(c)
+	}
+	b.eventually("both are done", func() bool { return b.metric("tripline_connections") == 0 })
+	if n := b.metric(`tripline_fail_closed_total{reason="deadline"}`); n != 1 {
+		t.Errorf("counted %v times", n)
+	}
 }
