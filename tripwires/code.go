@@ -17,6 +17,7 @@ type codeToken struct {
 	kind byte // 'n' name, 's' string, 'x' shell string (backticks, qx), 'p' punctuation
 	text string
 	line int
+	obj  bool // a text that is a path object of the language
 }
 
 // lexCode splits a program text, drops comments and tells strings from code, which is all that the scanner needs of a
@@ -32,7 +33,7 @@ func lexCode(lang, src string) []codeToken {
 		switch {
 		case c == '\n':
 			line++
-			out = append(out, codeToken{'p', "\n", line})
+			out = append(out, codeToken{'p', "\n", line, false})
 			i++
 		case c <= ' ':
 			i++
@@ -44,7 +45,7 @@ func lexCode(lang, src string) []codeToken {
 			if c == '`' && (lang == "perl" || lang == "ruby" || lang == "php") {
 				kind = 'x'
 			}
-			out = append(out, codeToken{kind, s, line})
+			out = append(out, codeToken{kind, s, line, false})
 			line += strings.Count(src[i:end], "\n")
 			i = end
 		case isWordByte(c) || c == '$' || c == '@' && lang != "python":
@@ -54,7 +55,7 @@ func lexCode(lang, src string) []codeToken {
 			}
 			name := src[i:j]
 			if s, kind, end, ok := quoteLike(lang, name, src, j); ok {
-				out = append(out, codeToken{kind, s, line})
+				out = append(out, codeToken{kind, s, line, false})
 				i = end
 				continue
 			}
@@ -63,14 +64,14 @@ func lexCode(lang, src string) []codeToken {
 				if strings.ContainsAny(strings.ToLower(name), "f") {
 					s = holes(s, "{", "}")
 				}
-				out = append(out, codeToken{'s', s, line})
+				out = append(out, codeToken{'s', s, line, false})
 				i = end
 				continue
 			}
-			out = append(out, codeToken{'n', name, line})
+			out = append(out, codeToken{'n', name, line, false})
 			i = j
 		default:
-			out = append(out, codeToken{'p', src[i : i+1], line})
+			out = append(out, codeToken{'p', src[i : i+1], line, false})
 			i++
 		}
 	}
@@ -182,19 +183,38 @@ func holes(s, open, end string) string {
 			return b.String()
 		}
 		b.WriteString(s[:i])
-		b.WriteByte(0)
 		n := strings.Index(s[i:], end)
 		if n < 0 {
+			b.WriteByte(0)
 			return b.String()
+		}
+		if n > len(open) && homeExpression(s[i+len(open):i+n]) {
+			b.WriteString(homeMark)
+		} else {
+			b.WriteByte(0)
 		}
 		s = s[i+n+len(end):]
 	}
+}
+
+// homeExpression reports whether what a string puts in is the home directory.
+func homeExpression(e string) bool {
+	switch strings.NewReplacer("\"", "'", " ", "", "pathlib.", "", "require('os').", "os.").Replace(e) {
+	case "Dir.home", "ENV['HOME']", "Path.home()", "os.environ['HOME']", "os.getenv('HOME')", "os.environ.get('HOME')", "process.env.HOME", "os.homedir()", "homedir()", "ENV.fetch('HOME')":
+		return true
+	}
+	return false
 }
 
 // variableHoles replaces $name and @name by NUL.
 func variableHoles(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
+		if rest, ok := strings.CutPrefix(s[i:], "$ENV{HOME}"); ok {
+			b.WriteString(homeMark)
+			i = len(s) - len(rest) - 1
+			continue
+		}
 		if (s[i] == '$' || s[i] == '@') && i+1 < len(s) && (isWordByte(s[i+1]) || s[i+1] == '{') {
 			b.WriteByte(0)
 			for i+1 < len(s) && (isWordByte(s[i+1]) || strings.IndexByte("{}[]->'", s[i+1]) >= 0) {

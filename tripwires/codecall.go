@@ -42,6 +42,11 @@ func (x *evaluation) scanCode(c *command, lang, src string) {
 	if len(toks) >= maxTokens {
 		x.opaqueCode(c, "the program text is too long to be read")
 	}
+	home := ""
+	if len(x.homes) > 0 {
+		home = x.homes[0]
+	}
+	toks = foldTokens(lang, toks, home)
 	vars := literalVars(toks, lang)
 	inner := c.under(lang)
 	for i := range toks {
@@ -64,30 +69,36 @@ func (x *evaluation) scanCode(c *command, lang, src string) {
 	x.judgeExfiltration(inner, toks)
 }
 
+// codeVar is a name that stands for one literal text.
+type codeVar struct {
+	text string // holds NUL if it is not known
+	obj  bool   // a path object
+}
+
 // literalVars collects names that are given one literal text and nothing else.
-func literalVars(toks []codeToken, lang string) map[string]string {
-	vars := map[string]string{}
+func literalVars(toks []codeToken, lang string) map[string]codeVar {
+	vars := map[string]codeVar{}
 	for i := 0; i+2 < len(toks); i++ {
 		if toks[i].kind != 'n' || toks[i+1].text != "=" || toks[i+1].kind != 'p' || i+3 < len(toks) && toks[i+2].text == "=" {
 			continue
 		}
 		name := strings.TrimLeft(toks[i].text, "$@")
 		if _, twice := vars[name]; twice {
-			vars[name] = "\x00"
+			vars[name] = codeVar{text: "\x00"}
 			continue
 		}
 		v, end := readValue(toks, i+2, lang, nil)
 		if v.known && !v.isList && end > i+2 {
-			vars[name] = v.text
+			vars[name] = codeVar{v.text, toks[i+2].obj}
 		} else {
-			vars[name] = "\x00"
+			vars[name] = codeVar{text: "\x00"}
 		}
 	}
 	return vars
 }
 
 // callAt reads the call whose name ends at token i.
-func callAt(toks []codeToken, i int, lang string, vars map[string]string) (codeCall, bool) {
+func callAt(toks []codeToken, i int, lang string, vars map[string]codeVar) (codeCall, bool) {
 	call := codeCall{base: strings.TrimLeft(toks[i].text, "$@")}
 	call.name = call.base
 	// The names in front: a.b.c, A::b, a->b.
@@ -112,8 +123,13 @@ func callAt(toks []codeToken, i int, lang string, vars map[string]string) (codeC
 			if j >= 3 && toks[j].text == ")" && toks[j-2].text == "(" && toks[j-3].text == "Path" {
 				v, _ := readText(toks, j-1, lang, vars)
 				call.path = &v
+			} else if j >= 0 && toks[j].obj {
+				call.path = &codeValue{known: !strings.Contains(toks[j].text, "\x00"), text: toks[j].text}
 			}
 			break
+		}
+		if v, ok := vars[toks[j].text]; ok && v.obj && call.name == call.base {
+			call.path = &codeValue{known: !strings.Contains(v.text, "\x00"), text: v.text}
 		}
 		call.name = strings.TrimLeft(toks[j].text, "$@") + "." + call.name
 		j--
@@ -141,7 +157,7 @@ func callAt(toks []codeToken, i int, lang string, vars map[string]string) (codeC
 }
 
 // readArgs reads comma-separated values until the closing token.
-func readArgs(toks []codeToken, i int, end, lang string, vars map[string]string) (args []codeValue, text []codeToken) {
+func readArgs(toks []codeToken, i int, end, lang string, vars map[string]codeVar) (args []codeValue, text []codeToken) {
 	start := i
 	for i < len(toks) && len(args) < 64 {
 		if toks[i].kind == 'p' && (toks[i].text == end || end == ";" && (toks[i].text == "\n" || toks[i].text == "}" || toks[i].text == ")")) {
@@ -183,7 +199,7 @@ func readArgs(toks []codeToken, i int, end, lang string, vars map[string]string)
 }
 
 // readValue reads a text, a sum of texts, a known name, or a list of them.
-func readValue(toks []codeToken, i int, lang string, vars map[string]string) (codeValue, int) {
+func readValue(toks []codeToken, i int, lang string, vars map[string]codeVar) (codeValue, int) {
 	if i >= len(toks) {
 		return codeValue{text: "\x00"}, i
 	}
@@ -213,7 +229,7 @@ func readValue(toks []codeToken, i int, lang string, vars map[string]string) (co
 }
 
 // readText reads strings and known names joined by + or . or nothing.
-func readText(toks []codeToken, i int, lang string, vars map[string]string) (codeValue, int) {
+func readText(toks []codeToken, i int, lang string, vars map[string]codeVar) (codeValue, int) {
 	var b strings.Builder
 	any := false
 	for i < len(toks) {
@@ -236,7 +252,7 @@ func readText(toks []codeToken, i int, lang string, vars map[string]string) (cod
 			}
 			name := strings.TrimLeft(t.text, "$@")
 			if v, ok := vars[name]; ok {
-				b.WriteString(v)
+				b.WriteString(v.text)
 			} else {
 				b.WriteByte(0)
 			}
