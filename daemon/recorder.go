@@ -16,6 +16,9 @@ import (
 // there at start had no verdict.
 const heldPrefix = "held/"
 
+// surfaceStart is the surface of what the daemon itself decides when it starts.
+const surfaceStart = "start"
+
 // approvalRecorder makes the gate's edges durable, each with its record in one transaction.
 type approvalRecorder struct{ d *Daemon }
 
@@ -48,7 +51,7 @@ func (r approvalRecorder) Record(ctx context.Context, ev approval.Event) (uint64
 	}
 	switch ev.Kind {
 	case record.ApprovalApproved, record.ApprovalDenied, record.ApprovalRevoked, record.ApprovalCancelled:
-		if c.DecidedBy != "" && ev.Call == "" {
+		if c.DecidedBy != "" && ev.Call == "" && ev.Detail["surface"] != surfaceStart {
 			e.Record.Who, e.Record.WhoBasis = "person", "claimed"
 		}
 	case record.ApprovalRequested:

@@ -107,7 +107,7 @@ func (d *Daemon) openGate(ctx context.Context) error {
 		return fmt.Errorf("cannot take up the approvals: %w", err)
 	}
 	d.onStop("gate", d.gate.Close)
-	if err := d.revokeForgotten(ctx); err != nil {
+	if err := errors.Join(d.revokeForgotten(ctx), d.tellTampered(ctx)); err != nil {
 		return err
 	}
 	d.m.ApprovalsPending(d.gate.Pending())
@@ -141,7 +141,7 @@ func (d *Daemon) revokeForgotten(ctx context.Context) error {
 		if c.State != approval.Approved {
 			continue
 		}
-		if _, err := d.gate.Revoke(ctx, c.ID, approval.Decision{By: "daemon", Surface: "start"}); err != nil {
+		if _, err := d.gate.Revoke(ctx, c.ID, approval.Decision{By: "daemon", Surface: surfaceStart}); err != nil {
 			return fmt.Errorf("cannot take back the approvals of a state that is not the newest: %w", err)
 		}
 		n++
@@ -152,6 +152,20 @@ func (d *Daemon) revokeForgotten(ctx context.Context) error {
 	d.raise(e, "state-lost", false)
 	if _, err := d.log.Append(ctx, e); err != nil {
 		return fmt.Errorf("the loss of state cannot be recorded: %w", err)
+	}
+	return nil
+}
+
+// tellTampered raises an alarm for each segment of the log that contradicts its checkpoint.
+func (d *Daemon) tellTampered(ctx context.Context) error {
+	for _, f := range d.log.Report().Tampered {
+		e := &audit.Entry{Record: record.Record{Kind: record.DaemonAlarm, Detail: map[string]string{
+			"what": "a segment of the log contradicts its checkpoint", "path": d.path(filepath.Base(f)),
+		}}}
+		d.raise(e, "tampered/"+filepath.Base(f), false)
+		if _, err := d.log.Append(ctx, e); err != nil {
+			return fmt.Errorf("a segment that was tampered with cannot be declared: %w", err)
+		}
 	}
 	return nil
 }
