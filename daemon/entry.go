@@ -200,8 +200,12 @@ func (d *Daemon) failureEntries(x *exchange) (first, second *audit.Entry) {
 		x.who, x.basis = "rule:"+x.fail.rule, "proved"
 	}
 	r := d.baseRecord(x)
-	r.ID = x.callID
+	if !x.recorded { // else the id is taken
+		r.ID = x.callID
+	}
 	switch {
+	case x.recorded && x.gates && x.kind != event.KindConfigChange:
+		r.Kind, r.Call, r.Outcome = record.CallRejected, x.callID, record.Blocked
 	case x.gates && x.kind != event.KindConfigChange:
 		r.Kind, r.Call = record.CallRequested, x.callID
 		r.Decision = d.decision(x)

@@ -5,6 +5,7 @@ package daemon
 import (
 	"time"
 
+	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/hooks/agents"
 	"github.com/tripline-sh/tripline/hooks/event"
@@ -43,7 +44,9 @@ type exchange struct {
 	basis    string
 	fail     *failure
 	detail   map[string]string
-	durable  []func() // what memory takes over once the record is durable
+	durable  []func()       // what memory takes over once the record is durable
+	recorded bool           // the verdict is on record
+	later    []*audit.Entry // records of a refusal that had no time left to wait for them
 
 	stage string
 	since time.Time
@@ -113,8 +116,11 @@ func (x *exchange) note(key, value string) {
 	x.detail[key] = value
 }
 
-// fanOut tells the metrics about an event, after its reply is on its way.
+// fanOut writes what the reply did not wait for and tells the metrics about an event, after its reply is on its way.
 func (d *Daemon) fanOut(x *exchange) {
+	for _, e := range x.later {
+		d.appendLater(d.workCtx, e)
+	}
 	now := d.now()
 	x.leave(now)
 	for _, t := range x.times {

@@ -140,6 +140,17 @@ func (c *calls) overruled(k sessionKey, subagent, id, tool, mac string) *openCal
 	return nil
 }
 
+// deny marks a judged call as one that was denied after all: should it run, that is an alarm.
+func (c *calls) deny(id string, k sessionKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.open[k] {
+		if o.call == id {
+			o.answer = event.Deny
+		}
+	}
+}
+
 // ended reports whether the end of such a call is on record already.
 func (c *calls) ended(k sessionKey, subagent, id, tool, mac string) bool {
 	c.mu.Lock()

@@ -65,6 +65,7 @@ func (d *Daemon) process(ctx context.Context, req *request) (reply wire.Reply, x
 	if err != nil {
 		return d.unrecorded(x), x
 	}
+	x.recorded = true
 	d.settle(x, entry)
 
 	d.enter(x, "encode") // verdict -> native reply
@@ -262,6 +263,17 @@ func (d *Daemon) refuse(ctx context.Context, x *exchange, f failure) wire.Reply 
 	d.enter(x, "redact")
 	first, second := d.failureEntries(x)
 	d.enter(x, "append")
+	if !d.now().Before(x.req.decideBy) { // no time is left to wait for the record; it is written after the reply
+		x.later = append(x.later, first)
+		if second != nil {
+			x.later = append(x.later, second)
+		}
+		if x.ev != nil && first.Record.Kind == record.CallRequested {
+			d.settle(x, first)
+		}
+		d.enter(x, "encode")
+		return d.encode(x.req.h.Agent, x.req.h.Event, x.verdict)
+	}
 	receipt, err := d.append(ctx, x, first)
 	if err != nil {
 		if reply := d.unrecorded(x); x.gates {
@@ -307,6 +319,9 @@ func (d *Daemon) panicked(ctx context.Context, x *exchange) (reply wire.Reply) {
 		}
 	}()
 	x.note("stage", stage)
-	x.settings, x.durable = nil, nil
+	x.settings, x.durable, x.later = nil, nil, nil
+	if x.recorded { // what is on record says that the call could run
+		d.calls.deny(x.callID, sessionKey{d.name(x.req.h.Agent), x.sess.session})
+	}
 	return d.refuse(ctx, x, failPanic)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -318,4 +319,53 @@ func TestJudgementsThatHangAreBoundedAndDenied(t *testing.T) {
 		}
 	}
 	<-b.d.judging
+}
+
+func TestACallIsOnRecordAsBlockedThatFailsAfterItsVerdict(t *testing.T) {
+	t.Parallel()
+	var once sync.Once
+	b := running(t, func(o *Options) {
+		o.seam.stage = func(name, stage string) {
+			if name == "PreToolUse" && stage == "encode" {
+				once.Do(func() { panic("x") })
+			}
+		}
+	})
+	if r := b.send("PreToolUse", b.bash("ls", "1")); r.Exit != 2 {
+		t.Fatalf("reply %+v", r)
+	}
+	calls := b.calls()
+	if len(calls) != 1 || calls[0].Outcome != record.Blocked || calls[0].Who != "rule:internal.panic" {
+		t.Errorf("calls %+v", calls)
+	}
+	ids := make(map[string]bool)
+	for _, r := range b.records() {
+		if ids[r.ID] {
+			t.Errorf("two records have the id %s", r.ID)
+		}
+		ids[r.ID] = true
+	}
+	// Should it run all the same, that is seen.
+	b.send("PostToolUse", b.post("ls", "1"))
+	b.one(record.TamperDeniedRan)
+}
+
+func TestARefusalWithoutTimeIsRecordedAfterItsReply(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	c := b.dial()
+	whole := frame(t, "claude", "PreToolUse", b.bash("ls", "1"), func(h *wire.Header) { h.Deadline = time.Now().Add(400 * time.Millisecond).UnixNano() })
+	if _, err := c.Write(whole[:len(whole)-5]); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.final(c); r.Exit != 2 || !strings.Contains(string(r.Stderr), "internal.slow") {
+		t.Errorf("reply %+v", r)
+	}
+	b.eventually("it is on record", func() bool { return len(b.kinds(record.CallRequested)) == 1 })
+	if r := b.one(record.CallRequested); r.Decision.Failure != "deadline" || r.Outcome != record.Blocked {
+		t.Errorf("record %+v", r)
+	}
+	if n := len(b.kinds(record.Gap)); n != 0 {
+		t.Errorf("%d gaps", n)
+	}
 }
