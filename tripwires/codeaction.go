@@ -254,53 +254,46 @@ func (x *evaluation) codeStart(c *command, call codeCall) {
 	}
 }
 
-// codeArgv judges an argument vector given as values.
+// codeArgv judges an argument vector given as values. Parts that are computed stay unknown: git show of something is git show.
 func (x *evaluation) codeArgv(c *command, args []codeValue) {
-	var argv []string
-	known := true
+	var argv []shell.Word
 	for _, a := range args {
 		switch {
 		case a.isList:
-			argv = append(argv, a.list...)
-			known = known && a.known
+			for _, t := range a.list {
+				argv = append(argv, shell.Word{Text: t, Known: !strings.Contains(t, "\x00"), Quoted: true})
+			}
 		case a.known:
-			argv = append(argv, a.text)
+			argv = append(argv, shell.Word{Text: a.text, Known: true, Quoted: true})
 		case len(argv) == 0:
-			known = false
-			argv = append(argv, "\x00")
+			argv = append(argv, shell.Word{Text: "\x00", Quoted: true})
 		}
 	}
 	if len(argv) == 0 {
 		return
 	}
-	if known {
-		x.nestedArgv(argv, c, "exec")
-		return
-	}
-	name := baseName(argv[0])
-	if strings.Contains(argv[0], "\x00") || x.eng.programs[name] != nil || programFamily(name) != nil {
+	if !argv[0].Known {
 		x.opaqueCode(c, "a program text starts a command that is computed")
 		return
 	}
-	x.add(finding{Effect: Effect{Kind: Execute, Program: name, Via: c.Via}, cmd: c.index})
+	x.nestedWords(argv, c, "exec")
 }
 
-// awkString covers awk's pipes and output files: print | "cmd", "cmd" | getline, print > "file".
-func (x *evaluation) awkString(c *command, toks []codeToken, i int) {
-	t := toks[i]
-	prev, next := "", ""
-	if i > 0 {
-		prev = toks[i-1].text
+// nestedWords is nestedArgv for words that are known in part.
+func (x *evaluation) nestedWords(argv []shell.Word, c *command, via string) {
+	if x.depth >= maxNested || x.sources >= maxSources {
+		x.unknown("eval", "a program is started too deep inside others", append(c.Via, via))
+		return
 	}
-	if i+1 < len(toks) {
-		next = toks[i+1].text
+	x.depth++
+	x.sources++
+	cwd := ""
+	if c.Cwd.Known {
+		cwd = c.Cwd.Text
 	}
-	switch {
-	case prev == "|" && toks[i-1].kind == 'p', next == "|" && i+2 < len(toks) && toks[i+2].text == "getline":
-		x.codeShell(c, codeValue{known: true, text: t.text})
-	case prev == ">" && toks[i-1].kind == 'p' && strings.ContainsAny(t.text, "/."):
-		x.writeFile(c, literal(t.text), Write, false)
-	}
+	an := shell.AnalyzeWords(argv, x.shellOptions(cwd))
+	x.judgeAnalysis(&an, c.under(via))
+	x.depth--
 }
 
 // judgeExfiltration looks for a program text that both has the environment and speaks to the network, or joins a shell to a

@@ -55,16 +55,34 @@ func (x *evaluation) scanCode(c *command, lang, src string) {
 		case t.kind == 'x':
 			x.codeShell(inner, codeValue{known: !strings.Contains(t.text, "\x00"), text: t.text})
 		case t.kind == 'n':
-			if call, ok := callAt(toks, i, lang, vars); ok {
-				x.judgeCall(inner, lang, call)
+			if lang == "awk" {
+				x.awkPipes(inner, toks, i, vars)
 			}
+			if t.text == "$" && lang == "js" && i+1 < len(toks) && toks[i+1].kind == 's' { // a shell template
+				x.codeShell(inner, codeValue{known: !strings.Contains(toks[i+1].text, "\x00"), text: toks[i+1].text})
+				continue
+			}
+			call, ok := callAt(toks, i, lang, vars)
+			switch {
+			case ok && call.base == "open" && (lang == "perl" || lang == "ruby" && (call.name == "open" || call.name == "File.open" || call.name == "Kernel.open")):
+				x.openSpec(inner, lang, call, toks)
+			case ok:
+				x.judgeCall(inner, lang, call)
+			default:
+				x.handedOver(inner, lang, toks, i, vars)
+			}
+		case t.kind == 's' && lang == "php":
+			x.handedOver(inner, lang, toks, i, vars)
 		case t.kind == 's' && lang == "applescript":
 			if i > 0 && toks[i-1].text == "script" {
 				x.codeShell(inner, codeValue{known: true, text: t.text})
 			}
 		case t.kind == 's' && lang == "awk":
-			x.awkString(inner, toks, i)
+			x.awkPipes(inner, toks, i, vars)
 		}
+	}
+	if lang == "awk" {
+		x.awkSocket(inner, toks)
 	}
 	x.judgeExfiltration(inner, toks)
 }
@@ -156,10 +174,14 @@ func callAt(toks []codeToken, i int, lang string, vars map[string]codeVar) (code
 	return call, false
 }
 
+// maxArgTokens bounds how far the arguments of one call are read, so that calls within calls stay cheap.
+const maxArgTokens = 4096
+
 // readArgs reads comma-separated values until the closing token.
 func readArgs(toks []codeToken, i int, end, lang string, vars map[string]codeVar) (args []codeValue, text []codeToken) {
 	start := i
-	for i < len(toks) && len(args) < 64 {
+	toks = toks[:min(len(toks), start+maxArgTokens)]
+	for i < len(toks) && len(args) < 256 {
 		if toks[i].kind == 'p' && (toks[i].text == end || end == ";" && (toks[i].text == "\n" || toks[i].text == "}" || toks[i].text == ")")) {
 			break
 		}
@@ -216,8 +238,11 @@ func readValue(toks []codeToken, i int, lang string, vars map[string]codeVar) (c
 				continue
 			}
 			e, next := readText(toks, j, lang, vars)
-			if next == j {
-				return codeValue{text: "\x00"}, i
+			if rest := elementEnd(toks, next, end); rest > next || next == j {
+				if toks[j].text == "*" || toks[j].text == "." { // a list within the list
+					return codeValue{text: "\x00"}, i
+				}
+				e, next = codeValue{text: "\x00"}, max(rest, j+1)
 			}
 			v.known = v.known && e.known
 			v.list = append(v.list, e.text)
@@ -226,6 +251,30 @@ func readValue(toks []codeToken, i int, lang string, vars map[string]codeVar) (c
 		return v, min(j+1, len(toks))
 	}
 	return readText(toks, i, lang, vars)
+}
+
+// elementEnd is the end of what stands between a list's text and the next comma; it is at the comma if nothing does.
+func elementEnd(toks []codeToken, j int, end string) int {
+	depth := 0
+	for ; j < len(toks); j++ {
+		if toks[j].kind != 'p' {
+			continue
+		}
+		switch t := toks[j].text; {
+		case depth == 0 && (t == "," || t == end):
+			for j > 0 && toks[j-1].kind == 'p' && toks[j-1].text == "\n" {
+				j--
+			}
+			return j
+		case t == "(" || t == "[" || t == "{":
+			depth++
+		case t == ")" || t == "]" || t == "}":
+			if depth--; depth < 0 {
+				return j
+			}
+		}
+	}
+	return j
 }
 
 // readText reads strings and known names joined by + or . or nothing.
@@ -325,8 +374,9 @@ func (x *evaluation) codeAct(c *command, lang string, call codeCall, act codeAct
 			if len(call.args) > 1 && call.args[1].known {
 				x.copyOver(c, x.codePath(call.args[0].text), x.codePath(call.args[1].text), false)
 			}
-		} else if len(call.args) > 1 && call.args[1].known {
-			x.writeFile(c, x.codePath(call.args[1].text), Overwrite, false)
+		} else if len(call.args) > 1 {
+			x.codeWrite(c, call.args[1], Overwrite)
+			x.guardedSuffix(c, call.args[0])
 		}
 	case 'p':
 		if len(call.args) > 0 && call.args[0].known {
@@ -352,12 +402,12 @@ func (x *evaluation) codeAct(c *command, lang string, call codeCall, act codeAct
 			}
 		}
 	case 'w':
-		if len(call.args) > 0 && call.args[0].known {
-			x.writeFile(c, x.codePath(call.args[0].text), Write, false)
+		if len(call.args) > 0 {
+			x.codeWrite(c, call.args[0], Write)
 		}
 	case 'r':
-		if len(call.args) > 0 && call.args[0].known {
-			x.readFile(c, x.codePath(call.args[0].text), true, false)
+		if len(call.args) > 0 {
+			x.codeRead(c, call.args[0])
 		}
 	}
 }

@@ -57,6 +57,9 @@ func progInterpreter(x *evaluation, c *command) {
 			return
 		}
 	}
+	if file != "" && len(texts) == 0 {
+		x.judgeScriptFile(c, lang, literal(file))
+	}
 	x.execute(c)
 }
 

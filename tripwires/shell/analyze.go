@@ -41,13 +41,25 @@ func Analyze(src string, o Options) Analysis {
 
 // AnalyzeArgv lists what starting argv without a shell would start: wrappers, sh -c and scripts are followed.
 func AnalyzeArgv(argv []string, o Options) Analysis {
+	words := make([]Word, 0, len(argv))
+	for _, a := range argv {
+		words = append(words, Word{Text: a, Known: true, Quoted: true})
+	}
+	return AnalyzeWords(words, o)
+}
+
+// AnalyzeWords is AnalyzeArgv for words that may be known in part: NUL stands in Text for what is not.
+func AnalyzeWords(argv []Word, o Options) Analysis {
 	var an Analysis
 	in := newInterp(o, &an)
 	words := make([]Word, 0, len(argv))
 	size := 0
-	for _, a := range argv {
-		size += len(a)
-		words = append(words, Word{Text: cleanSource(a), Known: true, Quoted: true})
+	for _, w := range argv {
+		size += len(w.Text)
+		if w.Known {
+			w.Text = cleanSource(w.Text)
+		}
+		words = append(words, w)
 	}
 	if size > MaxSource || len(words) > MaxWords {
 		an.TooBig, an.Why = true, "longer than 16 KiB"
