@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,9 +54,17 @@ func (d *Daemon) compile(base config.Config, set *tripwires.Set) (*policy, error
 	return &policy{base: base, cfg: cfg, set: set, engine: engine}, nil
 }
 
-// readDisk reads configuration and rules as they stand on disk.
-func (d *Daemon) readDisk() (config.Config, *tripwires.Set, error) {
-	cfg, err := config.Load(d.places.ConfigFile)
+// readDisk reads configuration and rules as they stand on disk. A file that makes a parser panic is a broken file.
+func (d *Daemon) readDisk() (cfg config.Config, set *tripwires.Set, err error) {
+	defer func() {
+		if recover() != nil {
+			cfg, set, err = config.Config{}, nil, errors.New("a file of the rules or the configuration cannot be read: its parser fails")
+		}
+	}()
+	if d.seam.stage != nil {
+		d.seam.stage("", "rules")
+	}
+	cfg, err = config.Load(d.places.ConfigFile)
 	if err != nil {
 		return cfg, nil, err
 	}
@@ -63,7 +72,7 @@ func (d *Daemon) readDisk() (config.Config, *tripwires.Set, error) {
 	if err != nil {
 		return cfg, nil, err
 	}
-	set, err := tripwires.Load(files)
+	set, err = tripwires.Load(files)
 	return cfg, set, err
 }
 

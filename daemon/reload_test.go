@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tripline-sh/tripline/audit/record"
@@ -246,5 +247,32 @@ func TestAStartWithABrokenFileSaysWhereAndKeepsTheLastGoodSet(t *testing.T) {
 				return strings.Contains(b.log.String(), `"at":"`+conf(b)+`:1"`)
 			})
 		})
+	}
+}
+
+func TestAFileThatMakesTheParserPanicIsABrokenFile(t *testing.T) {
+	t.Parallel()
+	var fails atomic.Bool
+	b := place(t)
+	write(t, b.places.RulesDir+"/a.yaml", denyRules)
+	b.start(func(o *Options) {
+		o.seam.stage = func(_, stage string) {
+			if stage == "rules" && fails.Load() {
+				panic("hunter2")
+			}
+		}
+	})
+	fails.Store(true)
+	b.d.rules.check(t.Context())
+	if s := b.status(); s.RulesError == "" || b.deploys() != "deny" || strings.Contains(b.log.String(), "hunter2") {
+		t.Errorf("status %+v; log %s", s, b.log)
+	}
+	if _, err := b.client.Reload(t.Context(), control.ReloadRequest{Proof: control.Proof{Level: "L0"}}); err == nil {
+		t.Error("a person's reload takes it")
+	}
+	fails.Store(false)
+	b.d.rules.check(t.Context())
+	if s := b.status(); s.RulesError != "" {
+		t.Errorf("status %+v", s)
 	}
 }

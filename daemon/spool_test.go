@@ -105,6 +105,40 @@ func TestIngestionIsIdempotent(t *testing.T) {
 	}
 }
 
+func TestAnEntryThatCannotBeRemovedIsIngestedOnce(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	b.spooled("PreToolUse", b.bash("ls", "1"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	names, err := filepath.Glob(filepath.Join(b.places.SpoolDir, "*.evt"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		b.d.spool.ingest(t.Context())
+		write(t, names[0], string(data)) // as if it had never been removed
+		b.spooled("PreToolUse", b.bash("ls", "x"+itoa(uint64(i))), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	}
+	b.d.spool.ingest(t.Context())
+	n := 0
+	for _, r := range b.kinds(record.CallRequested) {
+		if r.ToolUseID == "1" {
+			n++
+		}
+	}
+	if all := len(b.kinds(record.CallRequested)); n != 1 || all != 5 {
+		t.Errorf("ingested %d times; %d records", n, all)
+	}
+	b.spooled("PreToolUse", b.bash("ls", "last"), spool.Meta{Answer: spool.Passed, Fault: spool.Absent})
+	b.d.spool.ingest(t.Context())
+	if st, err := b.d.log.State(spoolPrefix); err != nil || len(st) > 2 {
+		t.Errorf("state %v, %v", st, err)
+	}
+}
+
 func TestDroppedAndForeignThingsInTheSpoolAreDeclared(t *testing.T) {
 	t.Parallel()
 	b := place(t)
