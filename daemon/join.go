@@ -188,9 +188,11 @@ func (o *openCall) is(id, tool, mac string) bool {
 const (
 	detailInputMAC = "input_mac"
 	detailAsked    = "asked"
+
+	detailSpooledAt = "spooled_at"
 )
 
-// replay rebuilds the memory from a record of the log's tail.
+// replay rebuilds the memory from a record of the log's tail. Ends of sessions are the caller's to tell.
 func (c *calls) replay(r *record.Record) {
 	k := sessionKey{r.Agent, r.Session}
 	switch r.Kind {
@@ -208,7 +210,5 @@ func (c *calls) replay(r *record.Record) {
 		if r.Detail[detailAsked] != "" {
 			c.asked(k, r.Subagent, r.Tool, r.Detail[detailInputMAC])
 		}
-	case record.SessionEnd:
-		c.end(k)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
@@ -58,7 +59,11 @@ func (d *Daemon) observed(ctx context.Context, x *exchange) (e *audit.Entry, mor
 		}
 	case event.KindSessionEnd:
 		e.Record.Kind = record.SessionEnd
-		if d.sessions.end(x.sess, x.at) {
+		at := time.Time{}
+		if x.late {
+			at = x.at
+		}
+		if d.sessions.end(x.sess, at) {
 			d.calls.end(sessionKey{r.Agent, r.Session})
 		}
 	case event.KindStop:

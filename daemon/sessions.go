@@ -98,11 +98,11 @@ func (s *sessions) warnToken(k sessionKey) bool {
 	return first
 }
 
-// end forgets a session that ended at a time, unless it went on since: then it reports false.
+// end forgets a session that ended, at a time if that is given: if it went on since, nothing happens and end reports false.
 func (s *sessions) end(k sessionKey, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.known[k]; e != nil && e.last.After(at) {
+	if e := s.known[k]; e != nil && !at.IsZero() && e.last.After(at) {
 		return false
 	}
 	delete(s.known, k)
@@ -136,16 +136,21 @@ func (s *sessions) forget() {
 	delete(s.known, idle)
 }
 
-// replay rebuilds the memory from a record of the log's tail.
-func (s *sessions) replay(r *record.Record) {
+// replay rebuilds the memory from a record of the log's tail, and reports whether the record ended its session.
+func (s *sessions) replay(r *record.Record) (ended bool) {
 	k := sessionKey{r.Agent, r.Session}
 	switch {
 	case r.Session == "":
 	case r.Kind == record.SessionEnd:
-		s.end(k, r.Time)
+		at := time.Time{}
+		if r.Late { // its record is younger than itself
+			at, _ = time.Parse(time.RFC3339Nano, r.Detail[detailSpooledAt])
+		}
+		return s.end(k, at)
 	default:
 		s.seen(k, r.Cwd)
 		s.note(k, r.Time, r.Kind == record.SessionStart)
 		s.setProject(k, r.Project)
 	}
+	return false
 }

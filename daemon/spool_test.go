@@ -281,11 +281,22 @@ func TestSpooledEventsDoNotActOnTheLiveSession(t *testing.T) {
 	if fin := b.one(record.CallFinished); fin.Call == "" {
 		t.Errorf("a spooled end of the session made the daemon forget its calls: %+v", fin)
 	}
+	if n := b.d.sessions.active(time.Now())["claude"]; n != 1 {
+		t.Errorf("%d sessions are active", n)
+	}
 	if card := b.card(); card.State != "pending" || !card.Waiting {
 		t.Errorf("a spooled stop cancelled what waits now: %+v", card)
 	}
 	b.decide(b.card().ID, "approve")
 	if d, _ := reason(t, b.final(held)); d != "allow" {
 		t.Errorf("the held call is answered %s", d)
+	}
+	// Nor after a restart.
+	b.send("PreToolUse", b.bash("ls", "3"))
+	b.stop()
+	b.start()
+	b.send("PostToolUse", b.post("ls", "3"))
+	if fin := b.kinds(record.CallFinished); fin[len(fin)-1].Call == "" || b.d.sessions.active(time.Now())["claude"] != 1 {
+		t.Errorf("the restarted daemon forgot the session: %+v", fin)
 	}
 }

@@ -72,7 +72,7 @@ func (s *spoolReader) begin(e *ingest.Entry) *exchange {
 	x.at = earliest(x.at, time.Unix(0, e.Header.Started))
 	x.note("fault", e.Meta.Fault.Rule())
 	x.note("answered", e.Meta.Answer.String())
-	x.note("spooled_at", time.Unix(0, e.Header.Started).UTC().Format(time.RFC3339Nano))
+	x.note(detailSpooledAt, time.Unix(0, e.Header.Started).UTC().Format(time.RFC3339Nano))
 	if e.Meta.Flags&spool.FlagSent != 0 {
 		x.note("sent", "1") // the daemon may have a record of its own
 	}

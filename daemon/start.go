@@ -78,7 +78,9 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 		return fmt.Errorf("cannot read the end of the audit log: %w", err)
 	}
 	for i := range tail {
-		d.sessions.replay(&tail[i])
+		if d.sessions.replay(&tail[i]) {
+			d.calls.end(sessionKey{tail[i].Agent, tail[i].Session})
+		}
 		d.calls.replay(&tail[i])
 	}
 	return nil
