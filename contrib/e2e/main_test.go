@@ -65,7 +65,12 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e: the programs do not build:", err)
 		return 1
 	}
-	args := append([]string{"-m", "-n", "-p", "-i", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "--", os.Args[0]}, os.Args[1:]...)
+	args := []string{"-m", "-n", "-p", "-i", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "--", os.Args[0]}
+	for _, arg := range os.Args[1:] {
+		if !strings.HasPrefix(arg, "-test.testlogfile=") { // it lies below /tmp, which the inner process does not see
+			args = append(args, arg)
+		}
+	}
 	cmd := exec.Command("unshare", args...)
 	cmd.Env = append(os.Environ(), jailVar+"=1", binVar+"="+bin, clientVar+"="+client)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
