@@ -209,7 +209,8 @@ func progAwk(x *evaluation, c *command) {
 
 // written remembers the files that earlier commands of the same source wrote, and what.
 type written struct {
-	files map[string]writtenFile
+	files    map[string]writtenFile
+	programs map[string]string // programs that were put under another name, by path
 }
 
 type writtenFile struct {
@@ -227,6 +228,7 @@ func (w *written) note(x *evaluation, c *command) {
 			w.files[abs] = f
 		}
 	}
+	w.copiedProgram(x, c)
 	fetches := c.name == "curl" || c.name == "wget"
 	for _, r := range c.Redirs {
 		switch r.Op {
@@ -280,12 +282,23 @@ func knownOutput(c *command) shell.Word {
 
 // judgeWrittenBefore looks at programs that run a file which the same source wrote: its text is known, or it is asked for.
 func (x *evaluation) judgeWrittenBefore(c *command, w *written) {
+	x.underOtherName(c, w)
 	if len(w.files) == 0 || harmless[c.name] || c.Remote {
+		return
+	}
+	if c.name == "make" || c.name == "gmake" {
+		if f, ok := x.writtenMakefile(c, w); ok && f.text.Known {
+			x.recipes(c, f.text.Text)
+		} else if ok && f.download {
+			x.effect(c, ExecuteDownload, "file", "Makefile", "a file from the network would run")
+		} else if ok {
+			x.opaqueCode(c, "a file that the same command wrote would run")
+		}
 		return
 	}
 	runs := languageOf(c.name)
 	switch c.name {
-	case "go", "cargo", "make", "npx", "tsx", "ts-node", "java", "dotnet", "swift", "kotlin", "scala", "uv", "pipx", "rustc", "gcc", "cc", "clang", "g++":
+	case "go", "cargo", "npx", "tsx", "ts-node", "java", "dotnet", "swift", "kotlin", "scala", "uv", "pipx", "rustc", "gcc", "cc", "clang", "g++":
 		if runs == "" {
 			runs = "go"
 		}

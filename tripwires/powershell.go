@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// toolPowerShell is a first cut: it knows the plain deletion verbs, and asks for what would run text.
+// toolPowerShell knows the cmdlets that delete, write, read and start, by their names and aliases, and asks for what would
+// run text that is not known.
 func toolPowerShell(x *evaluation, in inputObject) {
 	src, ok := in.text("command")
 	if !ok {
@@ -21,10 +22,9 @@ func toolPowerShell(x *evaluation, in inputObject) {
 	}
 	c := &command{name: "powershell", index: 0}
 	c.Via = []string{"PowerShell"}
+	c.Cwd.Text, c.Cwd.Known = x.call.Cwd, x.call.Cwd != ""
 	x.cmds = append(x.cmds, c)
-	for _, st := range psStatements(src) {
-		x.psStatement(c, st)
-	}
+	x.psRun(c, src)
 	if !x.foundDanger() {
 		x.execute(c)
 	}
@@ -39,7 +39,8 @@ func (x *evaluation) foundDanger() bool {
 	return false
 }
 
-// psStatements splits PowerShell text into statements of words; quotes are taken off. A pipe starts a new statement.
+// psStatements splits PowerShell text into statements of words; quotes are taken off. A pipe starts a new statement, whose first
+// word is then "|". A redirection is a word ">" or ">>".
 func psStatements(src string) [][]string {
 	var out [][]string
 	var cur []string
@@ -54,7 +55,7 @@ func psStatements(src string) [][]string {
 	}
 	end := func() {
 		endWord()
-		if len(cur) > 0 {
+		if len(cur) > 0 && !(len(cur) == 1 && cur[0] == "|") {
 			out = append(out, cur)
 		}
 		cur = nil
@@ -82,6 +83,15 @@ func psStatements(src string) [][]string {
 			}
 		case strings.IndexByte(";\n|&{}()", c) >= 0:
 			end()
+			if c == '|' {
+				cur = []string{"|"}
+			}
+		case c == '>':
+			endWord()
+			if i+1 < len(src) && src[i+1] == '>' {
+				i++
+			}
+			cur = append(cur, ">")
 		case c == ' ' || c == '\t' || c == '\r' || c == ',':
 			endWord()
 		default:
@@ -91,65 +101,6 @@ func psStatements(src string) [][]string {
 	}
 	end()
 	return out
-}
-
-var psAssign = regexp.MustCompile(`^\$[\w:]+$`)
-
-func (x *evaluation) psStatement(c *command, words []string) {
-	if len(words) > 1 && psAssign.MatchString(words[0]) && strings.HasSuffix(words[1], "=") {
-		words = words[2:]
-	}
-	if len(words) == 0 {
-		return
-	}
-	name := strings.TrimSuffix(strings.ToLower(words[0][strings.LastIndexAny(words[0], `\/`)+1:]), ".exe")
-	args := words[1:]
-	switch name {
-	case "remove-item", "ri", "rm", "del", "rd", "rmdir", "erase", "remove-itemproperty", "clear-content", "clc":
-		x.psRemove(c, name, args)
-	case "cmd":
-		for i, a := range args {
-			if l := strings.ToLower(a); l == "/c" || l == "/k" {
-				rest := args[i+1:]
-				if len(rest) == 1 {
-					rest = strings.Fields(rest[0])
-				}
-				if len(rest) > 0 {
-					x.psStatement(c, rest)
-				}
-				return
-			}
-		}
-	case "powershell", "pwsh":
-		for i, a := range args {
-			l := strings.ToLower(a)
-			if strings.HasPrefix(l, "-e") && l != "-executionpolicy" && !strings.HasPrefix(l, "-ex") {
-				x.unknown("hidden", "an encoded command would run", c.Via)
-				return
-			}
-			if strings.HasPrefix("-command", l) && len(l) > 1 && i+1 < len(args) {
-				for _, st := range psStatements(strings.Join(args[i+1:], " ")) {
-					x.psStatement(c, st)
-				}
-				return
-			}
-		}
-	case "iex", "invoke-expression":
-		x.unknown("eval", "a text would run as PowerShell code", c.Via)
-	case "format-volume", "clear-disk", "initialize-disk", "remove-partition", "diskpart", "format":
-		x.effect(c, DeviceWrite, "mkfs", joinWords(args), "a disk is erased")
-	case "stop-computer", "restart-computer":
-		x.effect(c, ProcessKill, "shutdown", "", "the machine is stopped")
-	case "auditctl", "tripline":
-		for _, a := range args {
-			if ourVerbs[strings.ToLower(a)] {
-				x.effect(c, SelfTamper, "verb", name, "")
-				return
-			}
-		}
-	case "git":
-		x.nestedArgv(append([]string{"git"}, args...), c, "PowerShell")
-	}
 }
 
 // psRemove judges a deletion. The first cut knows no places of other systems: a drive's root or a directory below it is
@@ -184,13 +135,12 @@ func (x *evaluation) psRemove(c *command, name string, args []string) {
 		targets = []string{"?"}
 	}
 	for _, t := range targets {
+		t = x.psHome(t)
 		f := finding{Effect: Effect{Kind: Delete, Target: t, Recursive: recursive, Forced: forced, Program: name, Via: c.Via, Certainty: Certain}, cmd: c.index, form: "powershell"}
 		switch {
 		case strings.HasPrefix(t, "/") || strings.HasPrefix(t, "~") || !strings.ContainsAny(t, `$:\?`):
-			if p := strings.TrimSuffix(t, "/"); p == "~" || strings.HasPrefix(t, "~/") {
-				t = x.codePath(t).Text
-			}
-			w := literal(t)
+			w := x.psPath(t)
+			t = w.Text
 			if strings.ContainsAny(t, "*[") {
 				w.Glob, w.GlobText = true, t
 			}

@@ -15,7 +15,10 @@ func programTable() map[string]program {
 			t[n] = p
 		}
 	}
-	add(progRm, "rm", "grm")
+	for name, p := range runnerTable() {
+		t[name] = p
+	}
+	add(progRm, "rm", "grm", "zf_rm")
 	add(progUnlink, "unlink", "rmdir", "shred", "srm", "gshred", "wipe")
 	add(progTrash, "trash", "trash-put", "rmtrash")
 	add(progRimraf, "rimraf", "del-cli", "del")
@@ -86,6 +89,8 @@ func programFamily(name string) program {
 		return progMkfs
 	case languageOf(name) != "":
 		return progInterpreter
+	case name != "" && !harmless[name]:
+		return progUnlisted
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func wrapperSpec(name string) (spec, bool) {
 	case "flock":
 		return spec{flags: "sxnuoFv", words: "shared exclusive nonblock unlock close no-fork verbose", short: "wEc", long: "timeout wait conflict-exit-code command", skip: 1}, true
 	case "script", "gscript":
-		return spec{short: "cIOBTmEoe", long: "command log-in log-out log-io log-timing logging-format echo output-limit"}, true
+		return spec{short: "cIOBTmEo", long: "command log-in log-out log-io log-timing logging-format echo output-limit"}, true
 	case "parallel":
 		return spec{flags: "0kqtuvmX", words: "null keep-order quote verbose ungroup dry-run bar eta no-notice will-cite lb line-buffer tag", short: "jaIdnNLPSsCE", long: "jobs arg-file colsep delimiter max-args max-replace-args sshlogin timeout delay retries joblog " +
 			"results workdir tmpdir load memfree nice tagstring tempdir basefile return max-procs wd halt sshloginfile env",
