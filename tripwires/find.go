@@ -114,9 +114,8 @@ func progFind(x *evaluation, c *command) {
 			if how, ok := removerOf(c.args[i+1:]); ok {
 				x.findRemove(c, plan, how)
 			} else if i+1 < len(c.args) && !notReaders[baseName(c.args[i+1].Text)] {
-				for _, w := range plan.starts {
-					x.readFile(c, w, true, false)
-				}
+				x.findReads(c, plan)
+				x.findChanges(c, plan, c.args[i+1:])
 			}
 			continue
 		}

@@ -18,6 +18,7 @@ func progGit(x *evaluation, c *command) {
 	args := c.args
 	verb := ""
 	aliases := map[string]string{}
+	settings := gitEnvironment(c)
 	at := *c
 	for len(args) > 0 {
 		t := args[0].Text
@@ -33,7 +34,11 @@ func progGit(x *evaluation, c *command) {
 		case "-c":
 			if key, v, ok := strings.Cut(val, "="); ok && strings.HasPrefix(strings.ToLower(key), "alias.") {
 				aliases[strings.ToLower(key)[len("alias."):]] = v
+			} else {
+				settings = append(settings, gitSetting{key: strings.ToLower(key), val: v, known: !strings.Contains(v, "\x00"), option: true})
 			}
+		case "--config-env":
+			settings = append(settings, gitFromVariable(c, val))
 		case "-C":
 			at.Cwd = joinCwd(at.Cwd, val)
 		}
@@ -48,6 +53,19 @@ func progGit(x *evaluation, c *command) {
 	}
 	verb = args[0].Text
 	c.bare = append([]string{"git"}, wordTexts(args)...)
+	x.gitRunsSettings(&at, settings, aliases)
+	x.gitRemoteHelpers(&at, verb, args[1:])
+	if verb == "gc" && slices.ContainsFunc(settings, func(s gitSetting) bool {
+		return s.key == "gc.pruneexpire" && s.val != "never" && s.val != "2.weeks.ago"
+	}) {
+		x.effect(c, VCSDiscard, "gc", "", "unreachable commits are deleted for good")
+		return
+	}
+	if gitVerbs[verb] == nil && !gitReads[verb] && aliases[verb] == "" {
+		if a, ok := x.gitSetBefore(c, verb); ok {
+			aliases[verb] = a
+		}
+	}
 	if a, ok := aliases[verb]; ok { // the shell analysis runs aliases that start with !
 		if !strings.HasPrefix(a, "!") {
 			x.nested("git "+a, &at, "git alias")
@@ -335,7 +353,15 @@ func gitSubmodule(x *evaluation, c *command, args []shell.Word) {
 		if q := parseArgs(args, optSpec{}); q.has("-f", "--force") {
 			x.effect(c, VCSDiscard, "submodule-deinit", q.operand(1), "a submodule's work tree is deleted with its changes")
 		}
-	case "status", "summary", "foreach", "":
+	case "foreach":
+		words := p.operands[1:]
+		for len(words) > 0 && strings.HasPrefix(words[0].Text, "-") {
+			words = words[1:]
+		}
+		if len(words) > 1 { // a single word is a text, which the shell analysis has run
+			x.nestedWords(words, c, "git submodule foreach")
+		}
+	case "status", "summary", "":
 	default:
 		x.execute(c)
 	}

@@ -137,9 +137,17 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 	}
 	content := !notReaders[c.name]
 	if c.name == "git" {
-		content = hasWord(c, "--no-index")
+		content = hasWord(c, "--no-index", "hash-object")
 	}
+	x.judgeSecretInputs(c, content)
+	at := c
 	for i, w := range c.args {
+		if archivers[c.name] && i > 0 && (c.args[i-1].Text == "-C" || c.args[i-1].Text == "--directory" || c.args[i-1].Text == "--cd") {
+			moved := *c
+			moved.Cwd = joinCwd(at.Cwd, w.Text)
+			at = &moved
+			continue
+		}
 		t := w.Text
 		if !w.Known {
 			if w.Hidden && content && !patternWord(c, i) {
@@ -172,7 +180,10 @@ func (x *evaluation) judgeSecretOperands(c *command) {
 		if strings.HasPrefix(t, "~/") && len(x.homes) > 0 {
 			w.Text = path.Join(x.homes[0], t[2:])
 		}
-		x.readFile(c, w, content, false)
+		x.readFile(at, w, content, false)
+		if content {
+			x.takesHome(at, w)
+		}
 	}
 }
 
@@ -189,6 +200,8 @@ func takesIdentity(c *command, option string) bool {
 	switch option {
 	case "-key", "-inkey", "-CAkey":
 		return c.name == "openssl"
+	case "--env-file", "--env-file-if-exists", "--dotenv":
+		return true
 	case "-i", "--identity", "--identity-file", "--private-key", "--key", "--key-file", "--client-key", "--ssh-key", "--kubeconfig", "--private-key-file":
 		if c.name == "scp" || c.name == "sftp" {
 			return option == "-i"
@@ -258,6 +271,11 @@ func (x *evaluation) judgePipes(cmds []*command) {
 		}
 	}
 	for _, c := range cmds {
+		for _, r := range c.Redirs {
+			if host, ok := networkDevice(r.Target.Text); ok && strings.HasPrefix(r.Op, ">") && x.leaks(c) != "" {
+				x.effect(c, NetworkSend, "secret", host, x.leaks(c)+" would be sent to the network")
+			}
+		}
 		if !networkClient[c.name] {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 // tokenPrinters are programs that print secrets which they keep, with the words that make them do so, in order.
 var tokenPrinters = map[string][]string{
 	"gh": {"auth token"}, "glab": {"auth token"}, "gcloud": {"auth print-access-token", "auth print-identity-token", "auth application-default print-access-token", "secrets versions access"},
-	"aws": {"configure export-credentials", "secretsmanager get-secret-value", "ecr get-login-password", "sts get-session-token", "sts assume-role"},
+	"aws": {"configure export-credentials", "secretsmanager get-secret-value", "ecr get-login-password", "configure get", "sts get-session-token", "sts assume-role"},
 	"az":  {"account get-access-token", "keyvault secret show"}, "security": {"find-generic-password", "find-internet-password", "dump-keychain"},
 	"secret-tool": {"lookup"}, "pass": {"show"}, "op": {"read", "item get"}, "vault": {"kv get", "read"}, "kubectl": {"get secret", "get secrets"},
 	"heroku": {"auth:token"}, "npm": {"token create"}, "doppler": {"secrets"}, "bw": {"get password", "get item"},
@@ -46,9 +46,26 @@ func (x *evaluation) judgeTokenPrinter(c *command) {
 		}) {
 			continue // names only
 		}
+		if l == "configure get" && !slices.ContainsFunc(words, secretName) || x.loginDownstream(c) {
+			continue
+		}
 		x.effect(c, SecretRead, "token", l, "a secret would be printed")
 		return
 	}
+}
+
+// loginDownstream reports whether what a command prints goes straight into a program that logs in with it.
+func (x *evaluation) loginDownstream(c *command) bool {
+	return c.Pipe > 0 && slices.ContainsFunc(x.cmds, func(d *command) bool {
+		if d.Pipe != c.Pipe || d.Stage != c.Stage+1 || d.Pos.Line != c.Pos.Line {
+			return false
+		}
+		switch d.name {
+		case "docker", "podman", "nerdctl", "helm", "skopeo", "crane", "buildah", "oras", "gh":
+			return hasWord(d, "login") && hasWord(d, "--password-stdin", "--with-token")
+		}
+		return false
+	})
 }
 
 // gitShowsSecret covers REV:PATH of a secret file.

@@ -178,7 +178,7 @@ func wrapperSpec(name string) (spec, bool) {
 	case "setpriv":
 		return spec{long: "ruid euid reuid rgid egid regid groups inh-caps ambient-caps bounding-set securebits pdeathsig selinux-label apparmor-profile",
 			none: "d dump"}, true
-	case "firejail", "bwrap", "catatonit", "dumb-init", "tini":
+	case "firejail", "catatonit", "dumb-init", "tini":
 		return spec{short: "pe"}, true
 	case "strace":
 		return spec{flags: "cCdDfFhiknqrtTvVwxyYzZ", short: "aeoOpPsSuEIbXU", long: "attach output trace env user", none: "p attach V version h help"}, true
