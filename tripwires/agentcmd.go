@@ -149,6 +149,17 @@ func progRunner(x *evaluation, c *command) {
 		x.nested(w.Text, c, c.name)
 	}
 	ops := p.operands
+	if c.name == "npm" && p.operand(0) == "unpublish" && !hasWord(c, "--dry-run") {
+		x.effect(c, InfraDestroy, "destroy", "unpublish", "a published package is withdrawn")
+		return
+	}
+	x.packageScripts(c, &p)
+	if c.name == "pnpm" && p.has("--shell-mode") || c.name == "pnpm" && len(p.all("-c")) > 0 && p.all("-c")[0].Text == "exec" {
+		// pnpm -c exec 'text': the option takes no value there
+		if len(ops) > 0 {
+			x.nested(joinWords(wordTexts(ops)), c, c.name)
+		}
+	}
 	if len(ops) > 0 && (c.name == "pnpm" || c.name == "yarn" || c.name == "npm" || c.name == "bun" || c.name == "uv") {
 		switch ops[0].Text {
 		case "dlx", "exec", "x":
@@ -164,7 +175,12 @@ func progRunner(x *evaluation, c *command) {
 			x.execute(c)
 			return
 		}
-		q := parseArgs(ops, optSpec{posix: true, long: []string{"--package", "--with", "--python"}})
+		q := parseArgs(ops, optSpec{posix: true, short: "pc", long: []string{"--package", "--with", "--python", "--call"}})
+		if c.name != "uv" {
+			for _, w := range q.all("-c", "--call") {
+				x.nestedWord(w, c, c.name)
+			}
+		}
 		ops = q.operands
 	}
 	if len(ops) == 0 {
@@ -178,6 +194,18 @@ func progRunner(x *evaluation, c *command) {
 		return
 	}
 	x.execute(c)
+}
+
+// packageScripts judges the text of a script that npm pkg set puts into the package, which a later npm run would start.
+func (x *evaluation) packageScripts(c *command, p *parsedArgs) {
+	if p.operand(0) != "pkg" && p.operand(0) != "set-script" {
+		return
+	}
+	for _, w := range p.operands {
+		if name, val, ok := strings.Cut(w.Text, "="); ok && strings.HasPrefix(name, "scripts.") {
+			x.onlyIfDenied(func() { x.nested(val, c, "npm script") })
+		}
+	}
 }
 
 func knownWords(ws []shell.Word) bool {
@@ -196,7 +224,7 @@ func packageProgram(pkg string) string {
 		return "codex"
 	case "@google/gemini-cli":
 		return "gemini"
-	case "rimraf", "del-cli", "trash-cli", "python", "python3", "node", "bash", "sh", "supabase", "firebase", "wrangler", "serverless", "cdk", "prisma":
+	case "rimraf", "del-cli", "trash-cli", "python", "python3", "node", "bash", "sh", "supabase", "firebase", "wrangler", "serverless", "cdk", "prisma", "sequelize", "sequelize-cli", "typeorm", "typeorm-ts-node-commonjs", "knex", "drizzle-kit", "shx":
 		return pkg
 	}
 	return ""

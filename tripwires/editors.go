@@ -29,7 +29,7 @@ func progVim(x *evaluation, c *command) {
 			}
 		case t == "-S" || t == "-l" || t == "-u" || t == "-s":
 			if w, ok := value(); ok && (!w.Known || strings.HasPrefix(w.Text, "/dev/fd/") || strings.HasPrefix(w.Text, "/proc/")) {
-				x.opaqueCode(c, "an editor would run a script that is not known")
+				x.editorScript(c, t)
 			}
 		}
 	}
@@ -39,6 +39,23 @@ func progVim(x *evaluation, c *command) {
 		}
 	}
 	x.execute(c)
+}
+
+// editorScript judges a script that comes out of a process substitution.
+func (x *evaluation) editorScript(c *command, option string) {
+	texts := x.substituted(c)
+	if len(texts) == 0 {
+		x.opaqueCode(c, "an editor would run a script that is not known")
+	}
+	for _, t := range texts {
+		if option == "-l" {
+			x.scanCode(c, "lua", t)
+			continue
+		}
+		for line := range strings.SplitSeq(t, "\n") {
+			x.vimCommand(c, line)
+		}
+	}
 }
 
 var (

@@ -113,8 +113,10 @@ func progFind(x *evaluation, c *command) {
 			plan := planFind(c.args, i)
 			if how, ok := removerOf(c.args[i+1:]); ok {
 				x.findRemove(c, plan, how)
-			} else if i+1 < len(c.args) && !notReaders[baseName(c.args[i+1].Text)] {
-				x.findReads(c, plan)
+			} else if i+1 < len(c.args) {
+				if !notReaders[baseName(c.args[i+1].Text)] {
+					x.findReads(c, plan)
+				}
 				x.findChanges(c, plan, c.args[i+1:])
 			}
 			continue

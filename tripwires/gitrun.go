@@ -92,7 +92,11 @@ func (x *evaluation) gitSetBefore(c *command, verb string) (string, bool) {
 func (x *evaluation) gitRemoteHelpers(c *command, verb string, args []shell.Word) {
 	for i, w := range args {
 		if rest, ok := strings.CutPrefix(w.Text, "ext::"); ok {
-			x.nested(strings.NewReplacer("% ", " ", "%%", "%").Replace(rest), c, "git ext::")
+			var argv []string
+			for _, f := range strings.Split(strings.ReplaceAll(rest, "% ", "\x01"), " ") {
+				argv = append(argv, strings.NewReplacer("\x01", " ", "%%", "%").Replace(f))
+			}
+			x.nestedArgv(argv, c, "git ext::")
 		}
 		name, val, eq := strings.Cut(w.Text, "=")
 		switch name {

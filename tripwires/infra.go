@@ -59,7 +59,7 @@ var infraVerbs = map[string][]lossVerb{
 	"docker-compose": verbs("containers' data is deleted", "down -v --volumes", "rm -v"),
 	"gh":             verbs("things of the hosted repository are deleted", "repo delete|archive", "release delete", "secret delete|remove", "variable delete", "workflow disable", "codespace delete", "gist delete", "issue delete", "label delete", "ruleset delete", "run delete", "cache delete", "project delete", "environment delete"),
 	"glab":           verbs("things of the hosted repository are deleted", "repo delete", "release delete", "variable delete"),
-	"vault":          verbs("secrets are deleted", "delete", "kv delete|destroy", "secrets disable"),
+	"vault":          verbs("secrets are deleted", "delete", "kv delete|destroy", "kv metadata delete", "kv destroy", "secrets disable", "namespace delete", "token revoke", "operator seal"),
 	"consul":         verbs("keys are deleted", "kv delete"), "etcdctl": verbs("keys are deleted", "del"),
 	"nomad": verbs("jobs are stopped", "job stop", "stop", "system gc"), "velero": verbs("backups are deleted", "delete"),
 	"zfs": verbs("a file system is destroyed", "destroy", "rollback -r -R"), "zpool": verbs("a pool is destroyed", "destroy", "labelclear"),
@@ -69,6 +69,15 @@ var infraVerbs = map[string][]lossVerb{
 	"s3cmd":  verbs("cloud objects are deleted", "del", "rm", "rb"),
 	"eksctl": verbs("a cluster is deleted", "delete"), "kops": verbs("a cluster is deleted", "delete"), "kind": verbs("a local cluster is deleted", "delete"),
 	"minikube": verbs("a local cluster is deleted", "delete"), "supabase": verbs("a database is reset", "db reset", "projects delete"),
+	"vagrant": verbs("a machine and its data are deleted", "destroy", "box remove|prune", "snapshot delete"),
+	"virsh":   verbs("a machine or its disk is deleted", "undefine", "vol-delete", "vol-wipe", "pool-delete", "snapshot-delete"),
+	"k3d":     verbs("a local cluster is deleted", "cluster delete|rm", "node delete"),
+	"railway": verbs("a service or its data is deleted", "down", "delete", "volume delete", "environment delete"),
+	"stripe":  verbs("records of the payment service are deleted", "customers|products|coupons|plans|subscriptions|invoices|accounts|webhook_endpoints delete", "delete"),
+	"cargo":   verbs("a published version is withdrawn", "yank"),
+	"render":  verbs("a service is deleted", "services delete"), "neonctl": verbs("a database or a branch is deleted", "projects|branches|databases delete"),
+	"pscale": verbs("a database or a branch is deleted", "database|branch delete"), "ibmcloud": verbs("cloud resources are deleted", "delete"),
+	"linode-cli": verbs("cloud resources are deleted", "linodes|volumes|domains delete"), "hcloud": verbs("cloud resources are deleted", "server|volume|network|image delete"),
 	"firebase": verbs("cloud data is deleted", "firestore:delete", "database:remove", "projects:delete", "functions:delete", "hosting:disable"),
 }
 
@@ -79,11 +88,16 @@ var infraValueFlags = optSpec{short: "fnlcpHo", long: []string{"--file", "--name
 func progInfra(x *evaluation, c *command) {
 	spec := infraValueFlags
 	if c.name == "docker" || c.name == "podman" || c.name == "rm" {
-		spec.short = "fpHcl"
+		spec.short = "pHl"
+		if len(c.args) > 0 && c.args[0].Text == "compose" || c.name == "podman" {
+			spec.short = "fpHcl"
+		}
 	}
 	if c.name == "gh" || c.name == "glab" {
 		spec.short, spec.long = "RXfFHqt", append(slices.Clone(spec.long), "--method")
 	}
+	x.infraRuns(c)
+	x.infraFiles(c)
 	p := parseArgs(c.args, spec)
 	if p.has("--dry-run", "--dryrun", "--help") && !dryRunOff(&p) || slices.ContainsFunc(p.flags, func(f string) bool { return f == "-h" && c.name != "psql" }) {
 		return
@@ -145,6 +159,7 @@ func (v *lossVerb) matches(operands []shell.Word, flags []string, anywhere bool)
 
 // progAWS: verbs are words that start with delete-, terminate- and the like.
 func progAWS(x *evaluation, c *command) {
+	x.infraRuns(c)
 	p := parseArgs(c.args, infraValueFlags)
 	if p.has("--dry-run", "--dryrun", "--generate-cli-skeleton") || lastText(p.operands) == "help" {
 		return
@@ -167,6 +182,11 @@ func progAWS(x *evaluation, c *command) {
 		for _, w := range p.operands[2:max(2, len(p.operands)-1)] {
 			if !strings.HasPrefix(w.Text, "s3://") {
 				x.sendFile(c, w, "s3")
+			}
+		}
+		if len(p.operands) > 3 && p.operand(1) == "cp" {
+			if dst := p.operands[len(p.operands)-1]; !strings.HasPrefix(dst.Text, "s3://") && dst.Text != "-" {
+				x.writeInto(c, dst, p.operand(len(p.operands)-2))
 			}
 		}
 	}

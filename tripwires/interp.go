@@ -3,6 +3,7 @@
 package tripwires
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -216,6 +217,7 @@ type written struct {
 type writtenFile struct {
 	text     shell.Word // Known if the content is
 	download bool
+	secret   bool // it holds the environment or a secret
 }
 
 // note remembers what a command writes.
@@ -233,7 +235,7 @@ func (w *written) note(x *evaluation, c *command) {
 	for _, r := range c.Redirs {
 		switch r.Op {
 		case ">", ">|", "&>", ">>", "&>>":
-			put(r.Target, writtenFile{text: knownOutput(c), download: fetches || x.downloadUpstream(c)})
+			put(r.Target, writtenFile{text: knownOutput(c), download: fetches || x.downloadUpstream(c), secret: x.leaks(c) != ""})
 		}
 	}
 	switch c.name {
@@ -250,7 +252,7 @@ func (w *written) note(x *evaluation, c *command) {
 	case "tee":
 		p := parseArgs(c.args, optSpec{})
 		for _, o := range p.operands {
-			put(o, writtenFile{text: c.Stdin, download: x.downloadUpstream(c)})
+			put(o, writtenFile{text: c.Stdin, download: x.downloadUpstream(c), secret: x.leaksUpstream(c)})
 		}
 	}
 }
@@ -296,6 +298,9 @@ func (x *evaluation) judgeWrittenBefore(c *command, w *written) {
 		}
 		return
 	}
+	if networkClient[c.name] {
+		x.sendsWritten(c, w)
+	}
 	runs := languageOf(c.name)
 	switch c.name {
 	case "go", "cargo", "npx", "tsx", "ts-node", "java", "dotnet", "swift", "kotlin", "scala", "uv", "pipx", "rustc", "gcc", "cc", "clang", "g++":
@@ -317,14 +322,71 @@ func (x *evaluation) judgeWrittenBefore(c *command, w *written) {
 		switch {
 		case f.download:
 			x.effect(c, ExecuteDownload, "file", a.Text, "a file from the network would run")
-		case f.text.Known && (runs != "go" || strings.HasSuffix(a.Text, ".go")):
-			x.scanCode(c, runs, f.text.Text)
+		case f.text.Known && (runs != "go" || languageOfFile(a.Text) != ""):
+			lang := runs
+			if l := languageOfFile(a.Text); l != "" {
+				lang = l
+			}
+			x.scanCode(c, lang, f.text.Text)
 			if x.scanned == nil {
 				x.scanned = map[string]bool{}
 			}
 			x.scanned[joinWords(c.texts)] = true
 		default:
 			x.opaqueCode(c, "a file that the same command wrote would run")
+		}
+	}
+}
+
+// languageOfFile is the language that a file's name says it is written in, "" if it is none that is scanned.
+func languageOfFile(name string) string {
+	switch path.Ext(name) {
+	case ".go":
+		return "go"
+	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx":
+		return "js"
+	case ".py":
+		return "python"
+	case ".rb":
+		return "ruby"
+	case ".pl":
+		return "perl"
+	case ".php":
+		return "php"
+	case ".lua":
+		return "lua"
+	}
+	return ""
+}
+
+// leaksUpstream reports whether an earlier command of the same pipeline prints a secret.
+func (x *evaluation) leaksUpstream(c *command) bool {
+	return slices.ContainsFunc(x.cmds, func(u *command) bool {
+		return c.Pipe > 0 && u.Pipe == c.Pipe && u.Stage < c.Stage && x.leaks(u) != ""
+	})
+}
+
+// sendsWritten judges a network client that sends a file into which the same source put the environment or a secret.
+func (x *evaluation) sendsWritten(c *command, w *written) {
+	for i, a := range c.args {
+		t := a.Text
+		switch j := strings.LastIndexByte(t, '@'); {
+		case j >= 0 && c.name != "scp" && c.name != "rsync":
+			t = t[j+1:]
+		case strings.HasPrefix(t, "--post-file="), strings.HasPrefix(t, "--body-file="), strings.HasPrefix(t, "--upload-file="):
+			_, t, _ = strings.Cut(t, "=")
+		case i > 0 && (c.args[i-1].Text == "-T" || c.args[i-1].Text == "--upload-file" || c.args[i-1].Text == "--post-file"), c.name != "curl" && c.name != "wget":
+		default:
+			continue
+		}
+		t, _, _ = strings.Cut(t, ";")
+		if f, ok := w.files[x.paths.Abs(c.Cwd.Text, t)]; ok && f.secret && a.Known {
+			x.effect(c, NetworkSend, "secret", c.Host, "a secret would be sent to the network")
+		}
+	}
+	for _, r := range c.Redirs {
+		if f, ok := w.files[x.paths.Abs(c.Cwd.Text, r.Target.Text)]; ok && f.secret && r.Op == "<" {
+			x.effect(c, NetworkSend, "secret", c.Host, "a secret would be sent to the network")
 		}
 	}
 }

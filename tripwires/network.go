@@ -97,11 +97,12 @@ func progCurl(x *evaluation, c *command) {
 	}
 	for _, w := range p.all("-o", "--output") {
 		if w.Text != "-" {
-			x.writeFile(c, w, Write, false)
+			x.writeFile(curlDir(c, &p), w, Write, false)
 		}
 	}
+	x.curlFiles(c, &p, host)
 	switch method, _ := p.value("-X", "--request"); {
-	case strings.EqualFold(method.Text, "DELETE") && host != "" && !localHost(host):
+	case strings.EqualFold(method.Text, "DELETE") && host != "" && (!localHost(host) || databasePort(p.operands)):
 		x.add(finding{Effect: Effect{Kind: InfraDestroy, Target: host, Program: c.name, Via: c.Via, Note: "something on another machine is deleted"}, form: "http-delete", host: host, cmd: c.index})
 	case uploads(c):
 		x.add(finding{Effect: Effect{Kind: NetworkSend, Target: host, Program: c.name, Via: c.Via}, form: "upload", host: host, cmd: c.index})
@@ -125,6 +126,64 @@ func progCurl(x *evaluation, c *command) {
 		t, _, _ = strings.Cut(t, ";")
 		x.sendFile(c, subWord(w, t), host)
 	}
+}
+
+// curlDir is the command with the directory in which curl writes.
+func curlDir(c *command, p *parsedArgs) *command {
+	dir, ok := p.value("--output-dir")
+	if !ok {
+		return c
+	}
+	at := *c
+	at.Cwd = joinCwd(at.Cwd, dir.Text)
+	return &at
+}
+
+// curlFiles judges the files that curl reads and writes without saying so in the usual way: -O, file:// and -K.
+func (x *evaluation) curlFiles(c *command, p *parsedArgs, host string) {
+	for _, w := range append(slices.Clone(p.operands), p.all("--url")...) {
+		if file, ok := strings.CutPrefix(w.Text, "file://"); ok {
+			x.readFile(c, subWord(w, strings.TrimPrefix(file, "localhost")), true, false)
+			continue
+		}
+		if u, err := url.Parse(w.Text); err == nil && w.Known && p.has("-O", "--remote-name", "--remote-name-all") {
+			if base := baseName(u.Path); base != "" {
+				x.writeFile(curlDir(c, p), literal(base), Write, false)
+			}
+		}
+	}
+	for _, w := range p.all("-K", "--config") {
+		texts := x.substituted(c)
+		if w.Text == "-" && c.Stdin.Known {
+			texts = append(texts, c.Stdin.Text)
+		}
+		for _, t := range texts {
+			for line := range strings.SplitSeq(t, "\n") {
+				if i := strings.IndexByte(line, '@'); i >= 0 {
+					x.sendFile(c, literal(strings.Trim(line[i+1:], `"' `)), host)
+				}
+			}
+		}
+	}
+}
+
+// databasePort reports whether an address names a port on which databases take requests: what is deleted there is data.
+func databasePort(words []shell.Word) bool {
+	return slices.ContainsFunc(words, func(w shell.Word) bool {
+		t := w.Text
+		if !strings.Contains(t, "://") {
+			t = "http://" + t
+		}
+		u, err := url.Parse(strings.ReplaceAll(t, "\x00", "_"))
+		if err != nil {
+			return false
+		}
+		switch u.Port() {
+		case "9200", "9201", "9243", "8086", "5984", "6333", "7700", "8108", "8529", "7474", "8123", "2379", "8500", "8200":
+			return true
+		}
+		return false
+	})
 }
 
 // sendFile reports a secret file that a command sends.
@@ -169,6 +228,15 @@ func progWget(x *evaluation, c *command) {
 	}
 	if out, ok := p.value("-O", "--output-document"); ok && out.Text != "-" {
 		x.writeFile(c, out, Write, false)
+	}
+	if dir, ok := p.value("-P", "--directory-prefix"); ok {
+		at := *c
+		at.Cwd = joinCwd(at.Cwd, dir.Text)
+		for _, w := range p.operands {
+			if u, err := url.Parse(w.Text); err == nil && baseName(u.Path) != "" {
+				x.writeFile(&at, literal(baseName(u.Path)), Write, false)
+			}
+		}
 	}
 	kind, form := Read, "network"
 	if uploads(c) {
@@ -217,7 +285,31 @@ func remoteSpec(t string) (host string, ok bool) {
 }
 
 func progScp(x *evaluation, c *command) {
-	p := parseArgs(c.args, optSpec{short: "cDFiJloPSX"})
+	p := parseArgs(c.args, optSpec{short: "cDFiJloPSXb"})
+	for _, w := range p.all("-S", "-D") {
+		if strings.ContainsAny(w.Text, " ;|&$`") {
+			x.nestedWord(w, c, c.name+" -S")
+		}
+	}
+	for _, w := range p.all("-o") {
+		at := strings.IndexAny(w.Text, "= ")
+		if at < 0 {
+			continue
+		}
+		name, val := w.Text[:at], strings.TrimLeft(w.Text[at:], "= ")
+		if (strings.EqualFold(name, "ProxyCommand") || strings.EqualFold(name, "LocalCommand") || strings.EqualFold(name, "KnownHostsCommand")) && val != "none" {
+			x.nested(val, c, c.name+" -o")
+		}
+	}
+	if p.has("-b") {
+		for _, t := range append(x.substituted(c), c.Stdin.Text) {
+			for line := range strings.SplitSeq(t, "\n") {
+				if f := strings.Fields(line); len(f) > 1 && (f[0] == "put" || f[0] == "mput" || f[0] == "reput") {
+					x.sendFile(c, literal(f[1]), p.operand(0))
+				}
+			}
+		}
+	}
 	x.transfer(c, p.operands)
 }
 

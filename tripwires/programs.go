@@ -31,7 +31,7 @@ func programTable() map[string]program {
 	add(progInstall, "install", "ginstall")
 	add(progDd, "dd", "gdd", "dcfldd", "pv")
 	add(progTee, "tee", "gtee", "sponge")
-	add(progSed, "sed", "gsed")
+	add(progSedScript, "sed", "gsed")
 	add(progTouch, "touch")
 	add(progMkdir, "mkdir")
 	add(progTar, "tar", "gtar", "bsdtar")

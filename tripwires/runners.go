@@ -35,6 +35,10 @@ func runnerTable() map[string]program {
 	add(progRemoteTail, "lxc", "incus", "multipass", "adb", "pdsh", "salt", "ansible", "nsenter", "machinectl", "limactl", "colima", "wsl", "toolbox", "distrobox", "clush", "pssh", "parallel-ssh")
 	add(progPowerShell, "powershell", "pwsh", "pwsh-preview", "cmd")
 	add(progEvalOption, "split", "sort", "zip", "ctags", "zargs")
+	add(progSQL, "cqlsh", "influx", "clickhouse", "clickhouse-local", "trino", "presto", "beeline", "impala-shell", "spark-sql", "vsql", "mssql-cli", "mysqlsh")
+	add(progORM, "sequelize", "sequelize-cli", "typeorm", "knex", "alembic", "drizzle-kit", "flask", "diesel", "sqlx", "typeorm-ts-node-commonjs")
+	add(progGio, "gio")
+	add(progSevenZip, "7z", "7za", "7zz", "7zr")
 	return t
 }
 

@@ -83,7 +83,7 @@ func sqlStatements(src string) [][]string {
 	var out [][]string
 	var cur []string
 	flush := func() {
-		if len(cur) > 0 && len(out) < 1000 {
+		if len(cur) > 0 && len(out) < 1<<18 {
 			out = append(out, cur)
 		}
 		cur = nil
@@ -191,6 +191,16 @@ func progSQL(x *evaluation, c *command) {
 		p := parseArgs(c.args, spec)
 		texts = p.all("-c", "--command")
 		files = p.all("-f", "--file")
+		for i, w := range c.args {
+			switch name, val, eq := strings.Cut(w.Text, "="); name {
+			case "-q", "--query", "-e", "--execute", "-execute", "-Q", "--statement", "--sql":
+				if eq {
+					texts = append(texts, subWord(w, val))
+				} else if i+1 < len(c.args) {
+					texts = append(texts, c.args[i+1])
+				}
+			}
+		}
 	}
 	if c.Stdin.Known {
 		texts = append(texts, c.Stdin)
@@ -220,16 +230,40 @@ func progSQL(x *evaluation, c *command) {
 			x.effect(c, DatabaseDestroy, form, words, "")
 			seen = true
 		}
-		for line := range strings.SplitSeq(t.Text, "\n") {
-			if cmd, ok := strings.CutPrefix(strings.TrimSpace(line), `\!`); ok {
-				x.nested(cmd, c, c.name)
-			} else if cmd, ok := strings.CutPrefix(strings.TrimSpace(line), `.shell `); ok {
-				x.nested(cmd, c, c.name)
-			}
-		}
+		x.clientCommands(c, t.Text)
 	}
 	if !seen {
 		x.execute(c)
+	}
+}
+
+var copyProgram = regexp.MustCompile(`(?i)\b(?:TO|FROM)\s+PROGRAM\s+'((?:[^']|'')*)'`)
+
+// clientCommands judges what the clients do by themselves: lines that start a shell, and lines that send output to a file or
+// a program.
+func (x *evaluation) clientCommands(c *command, text string) {
+	for _, m := range copyProgram.FindAllStringSubmatch(text, 20) {
+		x.nested(strings.ReplaceAll(m[1], "''", "'"), c, c.name)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		for _, p := range []string{`\!`, ".shell ", ".system ", "system ", "!sh ", "!"} {
+			if cmd, ok := strings.CutPrefix(line, p); ok {
+				x.nested(strings.TrimSuffix(strings.TrimSpace(cmd), ";"), c, c.name)
+				break
+			}
+		}
+		for _, p := range []string{`\o `, `\out `, `\g `, ".output ", ".once ", ".save ", ".backup ", "tee ", `\T `, "spool "} {
+			if f, ok := strings.CutPrefix(line, p); ok {
+				f = strings.Trim(strings.TrimSpace(f), `'"`)
+				if cmd, pipe := strings.CutPrefix(f, "|"); pipe {
+					x.nested(cmd, c, c.name)
+				} else if f != "" && f != "stdout" && !strings.HasPrefix(f, "-") {
+					x.writeFile(c, literal(f), Write, false)
+				}
+				break
+			}
+		}
 	}
 }
 
@@ -264,6 +298,9 @@ func progRedis(x *evaluation, c *command) {
 	for _, w := range c.args {
 		if t := strings.ToUpper(w.Text); t == "FLUSHALL" || t == "FLUSHDB" {
 			x.effect(c, DatabaseDestroy, "flush", t, "")
+			return
+		} else if (t == "DEL" || t == "UNLINK") && c.ArgsFromStdin {
+			x.effect(c, DatabaseDestroy, "flush", t, "every key that is listed is deleted")
 			return
 		}
 	}

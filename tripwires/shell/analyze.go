@@ -56,9 +56,11 @@ func AnalyzeWords(argv []Word, o Options) Analysis {
 	size := 0
 	for _, w := range argv {
 		size += len(w.Text)
-		if w.Known {
-			w.Text = cleanSource(w.Text)
+		parts := strings.Split(w.Text, "\x00")
+		for i, p := range parts {
+			parts[i] = cleanSource(p)
 		}
+		w.Text = strings.Join(parts, "\x00")
 		words = append(words, w)
 	}
 	if size > MaxSource || len(words) > MaxWords {

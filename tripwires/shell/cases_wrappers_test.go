@@ -56,7 +56,7 @@ var feedingCases = []tableCase{
 	{"xargs splits and groups", `printf 'a\nb c\n' | xargs -n1 rm`, "printf \"a\\\\nb c\\\\n\"\nrm a via xargs\nrm b via xargs\nrm c via xargs"},
 	{"xargs feeds a shell's parameters", `echo a b | xargs sh -c 'rm "$@"' _`, "echo a b\nrm a b via xargs,sh -c"},
 	{"xargs puts names into a text", "echo /etc | xargs -I{} sh -c 'rm -rf {}'", "echo /etc\nrm -rf /etc via xargs,sh -c"},
-	{"xargs of a file", "xargs -a list rm", "rm via xargs +stdin-args"},
+	{"xargs of a file", "xargs -a list rm", "rm <list via xargs +stdin-args"},
 	{"xargs without sh -c text asks", "ls | xargs sh -c", "ls\n!eval"},
 	{"parallel with arguments", "parallel rm -rf ::: /a /b", "rm -rf /a via parallel\nrm -rf /b via parallel"},
 	{"parallel with unknown input", "cat l | parallel 'rm {}'", "cat l\nrm unknown:? via parallel"},

@@ -25,6 +25,7 @@ func (in *interp) xargs(c ctx, s *state, k call, name string, o options) []*stat
 	v := s.in.v.orUnknown(s.in.none)
 	if f, ok := o.has("a", "arg-file"); ok {
 		v = in.content(s, f)
+		k.redirs = append(slices.Clip(k.redirs), Redir{Op: "<", Target: f, Body: Word{Known: true}})
 	}
 	mark, replace := "", false
 	if w, ok := o.has("I", "J"); ok {
