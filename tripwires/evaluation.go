@@ -46,6 +46,7 @@ type evaluation struct {
 	scanned                     map[string]bool // commands that run a file of the same source whose text was scanned
 	looked                      int             // paths that were looked at
 	meter                       meter
+	lookups                     map[*command]bool   // by the first command of a source: whether it asks for the daemon
 	names                       names               // second names that the call gives to things
 	preciousNames, guardedNames map[string][]string // by directory, once asked for
 	beyond                      bool                // the call does more than is looked at

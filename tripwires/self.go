@@ -26,21 +26,14 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 		if x.ourVerb(c) {
 			form = "verb"
 		}
-	case c.name == "kill" || c.name == "pkill" || c.name == "killall" || c.name == "killall5" || c.name == "skill" || c.name == "snice":
-		if mentions(c.args, "triplined", "tripline") || c.name == "kill" && looksUpDaemon(all) {
-			form = "kill"
-		}
-		if c.name == "pkill" && slices.ContainsFunc(c.args, func(w shell.Word) bool { return matchesDaemon(w.Text) }) {
-			form = "kill"
-		}
-	case c.name == "xargs" && looksUpDaemon(all):
+	case x.endsDaemon(c, all):
 		form = "kill"
-	case c.name == "systemctl" || c.name == "service" || c.name == "launchctl" || c.name == "rc-service" || c.name == "loginctl" || c.name == "systemd-run" || c.name == "brew" && hasWord(c, "services"):
-		if mentions(c.args, "tripline") && !readsUnit(c) {
+	case managers[c.name]:
+		if stopsUnit(c) {
 			form = "unit"
 		}
 	case tracers[c.name]:
-		if mentions(c.args, "triplined", "tripline") || looksUpDaemon(all) {
+		if mentions(c.args, "triplined", "tripline") || x.looksUpDaemon(all) {
 			form = "trace"
 		}
 	case c.name == daemonName && len(c.args) > 0 && !hasWord(c, "--help", "--version", "-h", "version"):
@@ -48,6 +41,9 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 	}
 	if form == "" && talksToSocket(c) {
 		form = "socket"
+	}
+	if form == "" && x.reachesDaemon(c, all) {
+		form = "trace"
 	}
 	if form == "" && trustedVariable(c) {
 		form = "environment"
@@ -143,44 +139,6 @@ func mentions(args []shell.Word, names ...string) bool {
 	return slices.ContainsFunc(args, func(w shell.Word) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(w.Text, n) })
 	})
-}
-
-// matchesDaemon reports whether a pkill pattern is a part of the daemon's name that no usual program has.
-func matchesDaemon(pattern string) bool {
-	p := strings.Trim(pattern, "^$.*[]()")
-	return len(p) >= 4 && strings.Contains(daemonName, p) && strings.HasPrefix(p, "trip") || strings.Contains(pattern, "[t]ripline")
-}
-
-// looksUpDaemon reports whether the same source asks for the daemon's process id.
-func looksUpDaemon(all []*command) bool {
-	for _, c := range all {
-		switch c.name {
-		case "pidof", "pgrep", "grep", "egrep", "fgrep", "rg", "awk", "lsof", "fuser":
-			if mentions(c.args, "tripline", "[t]ripline") || c.name == "pgrep" && slices.ContainsFunc(c.args, func(w shell.Word) bool { return matchesDaemon(w.Text) }) {
-				return true
-			}
-		case "cat", "head", "<":
-			if mentions(c.args, "triplined.lock") {
-				return true
-			}
-		}
-		for _, r := range c.Redirs {
-			if strings.Contains(r.Target.Text, "triplined.lock") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func readsUnit(c *command) bool {
-	for _, w := range c.args {
-		switch w.Text {
-		case "status", "show", "cat", "is-active", "is-enabled", "list-units", "list-unit-files", "list-dependencies", "print", "list", "help":
-			return true
-		}
-	}
-	return false
 }
 
 // talksToSocket reports whether a command opens one of our sockets.

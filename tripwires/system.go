@@ -62,20 +62,26 @@ func progKill(x *evaluation, c *command) {
 	if hasWord(c, "-l", "-L", "--list") {
 		return
 	}
-	target := ""
-	all := false
-	for _, w := range c.args {
-		if !strings.HasPrefix(w.Text, "-") {
-			target = w.Text
+	ops := c.args
+	if c.name == "kill" {
+		ops = killOperands(c.args)
+	} else {
+		ops = slices.DeleteFunc(slices.Clone(ops), func(w shell.Word) bool { return strings.HasPrefix(w.Text, "-") })
+	}
+	if len(ops) == 0 {
+		ops = []shell.Word{{}}
+	}
+	for _, w := range ops {
+		form := ""
+		if c.name == "kill" && (w.Text == "1" || w.Text == "-1" && len(c.args) > 1) {
+			form = "kill-all"
 		}
-		all = all || w.Text == "-1" && c.name == "kill" && lastText(c.args) == "-1" && len(c.args) > 1
+		f := finding{Effect: Effect{Kind: ProcessKill, Target: w.Text, Program: c.name, Via: c.Via}, form: form, cmd: c.index, privileged: c.Privileged}
+		if !w.Known && w.Text != "" {
+			f.Certainty = Uncertain
+		}
+		x.add(f)
 	}
-	form := ""
-	if all || target == "1" && c.name == "kill" {
-		form = "kill-all"
-	}
-	f := finding{Effect: Effect{Kind: ProcessKill, Target: target, Program: c.name, Via: c.Via}, form: form, cmd: c.index, privileged: c.Privileged}
-	x.add(f)
 }
 
 func progShutdown(x *evaluation, c *command) {
