@@ -214,6 +214,9 @@ func readArgs(toks []codeToken, i int, end, lang string, vars map[string]codeVar
 			}
 			v = codeValue{text: "\x00"}
 		}
+		if n := next - 1; !v.known && !v.isList && n > i+1 && toks[n].kind == 's' && toks[n-1].kind == 'p' && strings.Contains("+./", toks[n-1].text) {
+			v.text = "\x00" + toks[n].text // what it ends in is known
+		}
 		args = append(args, v)
 		i = next
 	}

@@ -130,6 +130,10 @@ func (f *folder) textToken(s string, obj bool) codeToken {
 // text folds a text into what stands in front of it: "a" + "b", Path("a") / "b", and a module's name after from.
 func (f *folder) text() {
 	n := len(f.out)
+	if n >= 2 && f.lang == "python" && f.out[n-2].kind == 's' {
+		f.replace(2, f.textToken(f.out[n-2].text+f.out[n-1].text, false))
+		n--
+	}
 	if n >= 3 && f.out[n-2].kind == 'p' && f.out[n-3].kind == 's' {
 		a, op, b := f.out[n-3], f.out[n-2].text, f.out[n-1]
 		dot := op == "." && (f.lang == "perl" || f.lang == "php")
@@ -383,7 +387,11 @@ func (f *folder) pythonImport() {
 	n := len(f.out)
 	at := -1
 	for i := n - 1; i >= 0 && n-i < 200; i-- {
-		if t := f.out[i]; t.kind == 'p' && (t.text == ";" || t.text == "\n" || t.text == "=") {
+		t := f.out[i]
+		if t.kind == 'p' && t.text == "\n" && i > 0 && f.out[i-1].kind == 'p' && strings.Contains("(,", f.out[i-1].text) {
+			continue // within brackets
+		}
+		if t.kind == 'p' && (t.text == ";" || t.text == "\n" || t.text == "=") {
 			break
 		} else if t.kind == 'n' && t.text == "import" {
 			at = i
