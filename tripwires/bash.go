@@ -153,6 +153,7 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 	if x.selfProtected(c, all) {
 		x.trace("%s concerns Tripline itself", c.name)
 	}
+	x.judgeOwnOperands(c)
 	x.judgeSecretOperands(withoutRemoteShell(c))
 	x.judgeTokenPrinter(c)
 	x.judgeWrittenBefore(c, w)

@@ -17,6 +17,7 @@ func progMv(x *evaluation, c *command) {
 		x.moveAway(c, w)
 		if dst.Text != "" && !p.has("-n", "--no-clobber", "-u") {
 			x.copyOver(c, w, dst, dir)
+			x.overTree(c, w, dst, dir, p.has("-T", "--no-target-directory"))
 		}
 	}
 }
@@ -27,8 +28,12 @@ func progCp(x *evaluation, c *command) {
 	if dst.Text == "" || p.has("-n", "--no-clobber") {
 		return
 	}
+	recursive := p.has("-r", "-R", "-a", "--recursive", "--archive")
 	for _, w := range sources {
 		x.copyOver(c, w, dst, dir)
+		if recursive {
+			x.overTree(c, w, dst, dir, p.has("-T", "--no-target-directory"))
+		}
 	}
 }
 
@@ -57,6 +62,9 @@ func progLn(x *evaluation, c *command) {
 			if l.place == string(paths.Tripline) {
 				x.effect(c, SelfTamper, "link", w.Text, "a second name for what is protected")
 			}
+		}
+		if p.has("-T", "-n", "--no-target-directory", "--no-dereference") {
+			x.overTree(c, w, dst, false, true)
 		}
 		if dst.Text != "" && p.has("-f", "--force") {
 			x.copyOver(c, w, dst, dir)
@@ -98,11 +106,51 @@ func (x *evaluation) moveAway(c *command, w shell.Word) {
 
 // copyOver judges the file that a copy or a move puts something over.
 func (x *evaluation) copyOver(c *command, src, dst shell.Word, dir bool) {
+	if names := x.globbed(c, src); len(names) > 0 && !c.Remote { // what the pattern stands for lies where it looks
+		for _, name := range names {
+			x.writeFile(c, into(literal(name), dst, true), Overwrite, false)
+		}
+		return
+	}
 	if src.Glob || dir || x.isDirectory(c, dst) {
 		dst = into(src, dst, true)
 	}
 	x.writeFile(c, dst, Overwrite, false)
 }
+
+// globbed lists the names that a pattern's last part stands for: those that are there, and an ordinary one. It returns nothing
+// for a pattern that says something of the names, or that looks in several directories.
+func (x *evaluation) globbed(c *command, src shell.Word) []string {
+	dir, last := path.Split(src.GlobText)
+	if !src.Glob || !bareGlob(last) || strings.ContainsAny(dir, "*?[") || !c.Cwd.Known {
+		return nil
+	}
+	abs := x.paths.Abs(c.Cwd.Text, unescape(dir)+".")
+	names := x.listed(abs, last)
+	return append([]string{ordinaryName}, names[:min(len(names), maxCandidates)]...)
+}
+
+// overTree judges a tree, or a link to one, that is put over a directory: what is protected there goes, or is written over.
+func (x *evaluation) overTree(c *command, src, dst shell.Word, dir, exact bool) {
+	if c.Remote {
+		return
+	}
+	whole := src.Glob && bareGlob(baseName(src.GlobText)) || baseName(src.Text) == "."
+	if !exact && !whole && (dir || x.isDirectory(c, dst)) {
+		dst = into(src, dst, true)
+	}
+	for _, l := range x.locateTarget(c, dst) {
+		if l.res.Holds == "" || l.place == string(paths.Tripline) || l.place == string(paths.System) {
+			continue
+		}
+		if exact || !whole || x.holdsDirectly(&l) && !ownBin(&l) {
+			x.tamper(c, &l, "protected files lie below what would be replaced")
+		}
+	}
+}
+
+// ownBin reports whether a directory is one where programs of every kind lie beside ours.
+func ownBin(l *located) bool { return path.Base(l.abs[0]) == "bin" }
 
 // isDirectory reports whether a word names a directory now.
 func (x *evaluation) isDirectory(c *command, w shell.Word) bool {
@@ -113,7 +161,7 @@ func (x *evaluation) isDirectory(c *command, w shell.Word) bool {
 		return true
 	}
 	for _, l := range x.locateTarget(c, w) {
-		return l.directory
+		return l.directory || l.res.Holds != "" // what holds something is a directory, be it there yet or not
 	}
 	return false
 }
@@ -229,6 +277,10 @@ func progMkdir(x *evaluation, c *command) {
 }
 
 func progTar(x *evaluation, c *command) {
+	if c.Remote {
+		x.execute(c)
+		return
+	}
 	args := c.args
 	mode := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {

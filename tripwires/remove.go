@@ -53,7 +53,7 @@ func (x *evaluation) addDelete(f finding, l *located) {
 
 // takesWith adds what is protected below a target to an effect that reaches all of it.
 func (x *evaluation) takesWith(f finding, l *located) {
-	if l.res.Holds == "" || l.place == string(paths.Tripline) || l.place == string(paths.HomeRoot) {
+	if l.res.Holds == "" || l.place == string(paths.Tripline) || l.place == string(paths.HomeRoot) && f.form != "move" {
 		return
 	}
 	inner := x.at(f.Target, l.res.Holds, false)

@@ -19,11 +19,15 @@ func progChmod(x *evaluation, c *command) {
 		ops = ops[1:]
 	}
 	recursive := p.has("-R", "--recursive")
+	closes := x.closesAccess(c, p.operand(0), modeFlag)
 	for _, w := range ops {
 		if c.Remote {
 			continue
 		}
 		for _, l := range x.locateTarget(c, w) {
+			if closes && l.res.Holds != "" && l.place != string(paths.Tripline) && (l.place != string(paths.System) || c.name == "chmod") {
+				x.tamper(c, &l, "protected files could no longer be reached")
+			}
 			f := l.finding(PermissionChange)
 			f.Recursive, f.Program, f.Via, f.cmd, f.privileged, f.form = recursive, c.name, c.Via, c.index, c.Privileged, c.name
 			if recursive {
@@ -32,6 +36,37 @@ func progChmod(x *evaluation, c *command) {
 			x.add(f)
 		}
 	}
+}
+
+// closesAccess reports whether a change of a directory's mode or owner may keep its owner out of it.
+func (x *evaluation) closesAccess(c *command, mode string, flag bool) bool {
+	switch c.name {
+	case "chmod", "gchmod":
+	case "chown", "gchown":
+		owner, _, _ := strings.Cut(mode, ":")
+		own := slices.ContainsFunc(x.homes, func(h string) bool { return baseName(h) == owner })
+		return !own && owner != "" && !strings.Contains(owner, "\x00")
+	case "chattr", "chflags", "setfacl":
+		return true
+	default:
+		return false
+	}
+	if flag {
+		return true
+	}
+	if mode != "" && strings.Trim(mode, "01234567") == "" {
+		return len(mode) < 3 || mode[len(mode)-3] != '7'
+	}
+	for part := range strings.SplitSeq(mode, ",") {
+		who, _, _ := strings.Cut(strings.NewReplacer("-", "+", "=", "+").Replace(part), "+")
+		if who != "" && !strings.ContainsAny(who, "ua") {
+			continue
+		}
+		if _, what, minus := strings.Cut(part, "-"); minus && what != "" || strings.Contains(part, "=") && !strings.Contains(strings.ToLower(part), "rwx") {
+			return true
+		}
+	}
+	return strings.Contains(mode, "\x00")
 }
 
 func progMkfs(x *evaluation, c *command) {

@@ -51,6 +51,7 @@ func (x *evaluation) effects() {
 	default:
 		x.unmapped = true
 		x.trace("no table knows tool %s", shorten(x.call.Tool, 80))
+		x.toolUnknown()
 	}
 }
 

@@ -94,6 +94,9 @@ type resolved struct {
 // Root returns the project's root, "" if there is none.
 func (c *Classifier) Root() string { return c.root }
 
+// Roots returns the project's root as written and as resolved.
+func (c *Classifier) Roots() []string { return c.roots }
+
 // Cwd returns the directory that the classifier was made for.
 func (c *Classifier) Cwd() string { return c.cwd }
 
