@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -262,8 +263,33 @@ func (in *interp) trap(c ctx, s *state, k call) {
 	}
 	tr := trap{text: args[0].val(), call: k}
 	s.traps = append(slices.Clip(s.traps), tr)
-	in.runTrap(c, s, tr)
+	if !s.setLater(tr.text) {
+		in.runTrap(c, s, tr)
+	}
 	s.status = statusOK
+}
+
+// trapVariable is a word that is nothing but one quoted variable: empty as long as that is not set.
+var trapVariable = regexp.MustCompile(`(^|\s)"\$(?:\{(\w+)\}|(\w+))"`)
+
+// setLater tells that a trap's text takes nothing but whole words from variables which the source has not set so far. Where
+// it goes off before they are, these words are empty; with the values of the end it is listed when the shell ends.
+func (s *state) setLater(text val) bool {
+	if !text.known() {
+		return false
+	}
+	for _, at := range trapVariable.FindAllStringIndex(text.s, 20) {
+		if at[1] < len(text.s) && !strings.ContainsRune(" \t\n;&|)", rune(text.s[at[1]])) {
+			return false // the variable is part of a longer word
+		}
+	}
+	ms := trapVariable.FindAllStringSubmatch(text.s, 20)
+	for _, m := range ms {
+		if _, ok := s.vars[m[2]+m[3]]; ok {
+			return false
+		}
+	}
+	return len(ms) > 0 && !strings.ContainsAny(trapVariable.ReplaceAllString(text.s, "$1"), "$`")
 }
 
 // trap is the text of a trap and where it was set.

@@ -98,6 +98,9 @@ var flowCases = []tableCase{
 	{"code in every kind of expansion", "a=${x:-$(rm 1)}; b=(`rm 2`); case $(rm 3) in $(rm 4)) ;; esac; for i in $(rm 5); do :; done; c[$(rm 6)]=1", "rm 1 via $()\na=unset:?\nrm 2 via $()\nb=unknown:?\nrm 3 via $()\nrm 4 via $()\nrm 5 via $()\n:\nrm 6 via $()\nc=1"},
 	{"code in redirections and here-documents", "cat > \"$(rm 1)\" <<E <<< $(rm 2)\n$(rm 3)\nE", "rm 1 via $()\nrm 3 via $()\nrm 2 via $()\ncat >unknown:? <<\"\\x00\\n\" <<<unknown:\"?\\n\""},
 	{"code in arithmetic expansions", "echo $((1 + $(rm 1))) ${y:$(rm 2):1} ${y/$(rm 3)/$(rm 4)} {a,$(rm 5)}", "rm 1 via $()\nrm 2 via $()\nrm 3 via $()\nrm 4 via $()\nrm 5 via $()\necho flat:? unset:? unset:? a unknown:?"},
+	{"a trap in front of its variable", "trap 'rm -rf \"$t\"' EXIT; t=$(mktemp -d)", "trap \"rm -rf \\\"$t\\\"\" EXIT\nmktemp -d via $()\nt=temp:\nrm -rf temp: via trap"},
+	{"a trap whose variable is part of a word", "trap 'rm -rf \"$t\"/x' EXIT; t=/a", "trap \"rm -rf \\\"$t\\\"/x\" EXIT\nrm -rf unset:?/x via trap\nt=/a\nrm -rf /a/x via trap"},
+	{"a long chain keeps its directory", "cd /tmp/t && a && b && c && d && cd .. && rm t", "cd /tmp/t\na @/tmp/t\nb @/tmp/t\nc @/tmp/t\nd @/tmp/t\ncd .. @/tmp/t\nrm t @/tmp"},
 }
 
 var zshCases = []tableCase{
