@@ -116,8 +116,8 @@ func (x *evaluation) findReads(c *command, plan findPlan) {
 	}
 }
 
-// findChanges judges a command that find starts for all that it finds, where that is a system directory or a home as a
-// whole: chmod of everything below / is chmod -R of it.
+// findChanges judges a command that find starts for everything that it finds, without a test that narrows it: chmod of all
+// below / is chmod -R of it, and a shell text runs for the starting point as well.
 func (x *evaluation) findChanges(c *command, plan findPlan, argv []shell.Word) {
 	if len(argv) == 0 || plan.narrow && !plan.loose || c.Remote {
 		return
@@ -132,6 +132,23 @@ func (x *evaluation) findChanges(c *command, plan findPlan, argv []shell.Word) {
 			words = append(words, w)
 		}
 		x.nestedWords(append(words, plan.starts...), c, "find -exec")
+	default:
+		if !shells[name] || len(argv) < 3 || argv[1].Text != "-c" {
+			return
+		}
+		for _, start := range plan.starts { // what it starts with is the first that it finds
+			words := slices.Clone(argv)
+			for i := range words {
+				if words[i].Text == ";" || words[i].Text == "+" {
+					words = words[:i]
+					break
+				}
+				if words[i].Text == "{}" {
+					words[i] = start
+				}
+			}
+			x.nestedWords(words, c, "find -exec")
+		}
 	}
 }
 

@@ -120,7 +120,10 @@ func (in *interp) envCommand(c ctx, s *state, a Assign) {
 	rc.maybe()
 	switch a.Name {
 	case "BASH_ENV", "ENV":
-		if v.s != "" {
+		if strings.Contains(v.s, "$(") || strings.Contains(v.s, "`") { // it is expanded before it is opened
+			v.s = ": \"" + strings.ReplaceAll(v.s, `"`, "") + `"`
+			in.runText(rc, s.clone(), v, textRun{kind: "eval", pos: a.Value.Pos})
+		} else if v.s != "" {
 			in.runScript(rc, s.clone(), a.Value, call{pos: a.Value.Pos}, 0, true)
 		}
 		return

@@ -254,7 +254,9 @@ func settle(states []*state) []*state {
 	// Too many: those that ended in the same way become one.
 	var merged []*state
 	for _, s := range kept {
-		i := slices.IndexFunc(merged, func(m *state) bool { return m.stop == s.stop && m.status == s.status && m.levels == s.levels && m.ghost == s.ghost })
+		i := slices.IndexFunc(merged, func(m *state) bool {
+			return m.stop == s.stop && m.status == s.status && m.levels == s.levels && m.ghost == s.ghost
+		})
 		if i < 0 {
 			merged = append(merged, s)
 		} else {
