@@ -141,6 +141,7 @@ func (x *evaluation) judgeCommand(c *command, all []*command, w *written) {
 	x.judgeEnvironment(c)
 	x.judgeRedirections(c)
 	if len(c.Argv) == 0 {
+		x.noteNames(c, all)
 		return
 	}
 	if !c.Argv[0].Known && !c.knownName() {

@@ -4,6 +4,7 @@ package tripwires
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tripline-sh/tripline/tripwires/paths"
@@ -203,6 +204,8 @@ func progTee(x *evaluation, c *command) {
 	kind := Write
 	if p.has("-a", "--append") {
 		kind = Append
+	} else if slices.ContainsFunc(c.Redirs, func(r shell.Redir) bool { return r.Op == "<" && r.Target.Text == "/dev/null" }) {
+		kind = Empty
 	}
 	for _, w := range p.operands {
 		x.writeFile(c, w, kind, false)

@@ -185,7 +185,7 @@ func toolSearch(x *evaluation, in inputObject) {
 		if form := secretForm(l); form != "" {
 			f.Kind, f.form = SecretRead, form
 		}
-		if base := baseName(glob); f.form == "" && strings.HasPrefix(base, ".env") && l.place == string(paths.Project) {
+		if base := baseName(glob); f.form == "" && strings.HasPrefix(base, ".env") && (l.place == string(paths.Project) || l.place == string(paths.ProjectRoot)) {
 			f.Kind, f.form = SecretRead, "env-file"
 		}
 	}

@@ -104,6 +104,10 @@ func (x *evaluation) locateOne(w shell.Word, cwd string, cwdKnown, open bool) lo
 // system directory, anything is the system's.
 func (x *evaluation) unresolved(w shell.Word) located {
 	l := located{text: w.Text, place: placeUnknown}
+	if rest, ok := strings.CutPrefix(w.Text, "\x00/"); ok && !strings.ContainsAny(rest, "\x00") && x.ownVariable(w.Var, rest) {
+		l.place, l.certain = string(paths.Tripline), true
+		return l
+	}
 	known, _, _ := strings.Cut(w.Text, "\x00")
 	if i := strings.LastIndexByte(known, '/'); i > 0 && known[0] == '/' && !strings.Contains(w.Text, "..") {
 		if r := x.paths.ChildPlace(path.Clean(known[:i])); r.Place == paths.System {
@@ -111,6 +115,16 @@ func (x *evaluation) unresolved(w shell.Word) located {
 		}
 	}
 	return l
+}
+
+// ownVariable reports whether a path below the directory that a well-known variable names is ours wherever that is.
+func (x *evaluation) ownVariable(name, rest string) bool {
+	switch name {
+	case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME":
+		first, _, _ := strings.Cut(path.Clean(rest), "/")
+		return first == "tripline"
+	}
+	return strings.HasPrefix(name, "TRIPLINE_")
 }
 
 // at judges one path, as it is now and as the links that the same call makes before would have it: the worse counts.

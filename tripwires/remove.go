@@ -168,7 +168,7 @@ func progRm(x *evaluation, c *command) {
 
 func progUnlink(x *evaluation, c *command) {
 	p := parseArgs(c.args, optSpec{short: "ns", long: []string{"--iterations", "--size", "--random-source"}})
-	how := removal{form: c.name, forced: c.name == "shred", recursive: c.name == "srm" && p.has("-r", "-R", "--recursive")}
+	how := removal{form: c.name, forced: c.name == "shred", recursive: (c.name == "srm" || c.name == "wipe") && p.has("-r", "-R", "--recursive")}
 	if c.name == "rmdir" {
 		how.form, how.note = "rmdir", "only if it is empty"
 	}

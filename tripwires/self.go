@@ -26,6 +26,10 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 		if x.ourVerb(c) {
 			form = "verb"
 		}
+	case c.name == "go" && runsOurVerb(x, c):
+		form = "verb"
+	case c.name == "claude" && len(c.args) > 2 && c.args[0].Text == "config" && c.args[1].Text != "get" && c.args[1].Text != "list" && mentions(c.args, "ook"):
+		form = "settings"
 	case x.endsDaemon(c, all):
 		form = "kill"
 	case managers[c.name]:
@@ -109,6 +113,20 @@ func (x *evaluation) ourVerb(c *command) bool {
 		return false
 	}
 	return false
+}
+
+// runsOurVerb reports whether go run builds our tool and gives it a verb that changes state.
+func runsOurVerb(x *evaluation, c *command) bool {
+	i := slices.IndexFunc(c.args, func(w shell.Word) bool {
+		base, _, _ := strings.Cut(baseName(w.Text), "@")
+		return base == "auditctl"
+	})
+	if i < 0 || !hasWord(c, "run") {
+		return false
+	}
+	sub := *c
+	sub.args = c.args[i+1:]
+	return x.ourVerb(&sub)
 }
 
 // copiers are programs that could give one of our programs a second name.

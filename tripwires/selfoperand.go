@@ -37,9 +37,19 @@ func (x *evaluation) judgeOwnOperands(c *command) {
 	x.judgeFound(c)
 	name := c.name
 	switch {
+	case name == "git":
+		x.judgeGitOwn(c)
+		return
+	case name == "make" || name == "gmake":
+		p := parseArgs(c.args, optSpec{short: "CfIjloW", long: []string{"--directory", "--file"}})
+		for _, d := range p.all("-C", "--directory") {
+			if !p.has("-n", "--dry-run") {
+				x.worksAmongOwn(c, d)
+			}
+		}
 	case ownJudges[name], onlyRead[name], shells[name]:
 		return
-	case harmless[name]:
+	case harmless[name], outOptions[name] != nil:
 		x.judgeReaderOutput(c)
 		return
 	case hasWord(c, "--check", "--dry-run", "--list-different", "--stdout") || (name == "gzip" || name == "xz" || name == "zstd" || name == "bzip2") && hasWord(c, "-c", "-l", "-t", "-dc"):
@@ -61,6 +71,15 @@ func (x *evaluation) judgeOwnOperands(c *command) {
 			if x.changesOwn(c, part) {
 				return
 			}
+		}
+	}
+}
+
+// worksAmongOwn asks where a program would work among protected files.
+func (x *evaluation) worksAmongOwn(c *command, dir shell.Word) {
+	for _, l := range x.locateTarget(c, dir) {
+		if l.place == string(paths.Tripline) || x.holdsDirectly(&l) {
+			x.unknown("target", "a program would work among protected files", c.Via)
 		}
 	}
 }

@@ -245,6 +245,7 @@ func (x *evaluation) toolCommands(texts []toolText, shellLike bool) {
 		}
 	}
 	for _, t := range texts {
+		strict = shellLike
 		switch {
 		case t.text == "" || t.list && (t.key == "command" || t.key == "cmd"):
 		case !commandKeys[t.key] && !(scriptKeys[t.key] && shellLike):
