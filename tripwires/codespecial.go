@@ -66,6 +66,10 @@ func (x *evaluation) pipeFrom(c *command, v codeValue, toks []codeToken) {
 	}
 	found := false
 	for i, t := range toks {
+		if x.sources >= maxSources {
+			found = false // more than is followed
+			break
+		}
 		if t.kind != 'n' || t.text != "print" && t.text != "printf" && t.text != "puts" && t.text != "say" && t.text != "write" {
 			continue
 		}
@@ -283,21 +287,24 @@ func (x *evaluation) judgeScriptFile(c *command, lang string, file shell.Word) {
 			return
 		}
 	}
-	doubts, first := len(x.uncertain), len(x.findings)
+	doubts, first, cmds := len(x.uncertain), len(x.findings), len(x.cmds)
 	x.scanCode(c.under("script "+shorten(file.Text, 60)), lang, src)
 	x.uncertain = x.uncertain[:min(doubts, len(x.uncertain))]
 	kept := x.findings[:min(first, len(x.findings))]
 	for _, f := range x.findings[min(first, len(x.findings)):] {
-		if f.Certainty == Certain && scriptCounts[f.Kind] {
+		if f.Certainty == Certain && scriptCounts[f.Kind] && !f.regenerable {
 			kept = append(kept, f)
 		}
+	}
+	if len(kept) == first {
+		x.cmds = x.cmds[:cmds] // nothing speaks of them
 	}
 	x.findings = kept
 }
 
 // scriptCounts are the effects of a script file that count.
 var scriptCounts = map[EffectKind]bool{Delete: true, Empty: true, Overwrite: true, Write: true, Append: true, DeviceWrite: true, SelfTamper: true, AgentUnguarded: true,
-	ProcessKill: true, Persistence: true, HistoryWipe: true, ResourceExhaust: true, VCSDiscard: true, VCSRewriteRemote: true, InfraDestroy: true, Execute: true}
+	ProcessKill: true, Persistence: true, HistoryWipe: true, ResourceExhaust: true, VCSDiscard: true, VCSRewriteRemote: true, InfraDestroy: true}
 
 // shebangLanguage is the language of the interpreter that a script's first line names, "" if it is none that is scanned.
 func shebangLanguage(line string) string {
