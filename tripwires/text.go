@@ -40,7 +40,11 @@ func (x *evaluation) subject(o opinion) string {
 		p := &o.rule.patterns[i]
 		for j := range x.findings {
 			if f := &x.findings[j]; (p.effect != nil || p.path != "" || p.domain != "") && p.onFinding(x, f) && !x.excepted(o.rule, nil, f) {
-				return f.words()
+				said := *f
+				if o.Why != "" && f.Kind != Unknown && f.Kind != SelfTamper {
+					said.Note = "" // the rule says it better
+				}
+				return said.words()
 			}
 		}
 	}
