@@ -224,7 +224,8 @@ func packageProgram(pkg string) string {
 		return "codex"
 	case "@google/gemini-cli":
 		return "gemini"
-	case "rimraf", "del-cli", "trash-cli", "python", "python3", "node", "bash", "sh", "supabase", "firebase", "wrangler", "serverless", "cdk", "prisma", "sequelize", "sequelize-cli", "typeorm", "typeorm-ts-node-commonjs", "knex", "drizzle-kit", "shx":
+	case "rimraf", "del-cli", "trash-cli", "python", "python3", "node", "bash", "sh", "supabase", "firebase", "wrangler", "serverless", "cdk", "prisma", "sequelize", "sequelize-cli", "typeorm", "typeorm-ts-node-commonjs", "knex", "drizzle-kit", "shx",
+		"concurrently", "nodemon", "cross-env", "cross-env-shell", "env-cmd", "onchange", "start-server-and-test":
 		return pkg
 	}
 	return ""

@@ -160,6 +160,8 @@ func pythonAction(call codeCall, qualifier string, free, computed bool) (codeAct
 			skip = 2
 		}
 		return codeAction{kind: 'v', skip: skip}, inOS
+	case "posix_spawn", "posix_spawnp":
+		return codeAction{kind: 'v', skip: 1}, inOS
 	case "execv", "execvp", "execve", "execvpe":
 		if len(call.args) > 1 {
 			return codeAction{kind: 'v', skip: 1}, inOS
@@ -192,6 +194,8 @@ func jsAction(call codeCall, qualifier string, free, computed bool) (codeAction,
 		return codeAction{kind: 'd'}, inFS && len(call.args) > 0
 	case "remove":
 		return codeAction{kind: 'd'}, qualifier == "Deno" || qualifier == "fse"
+	case "Command":
+		return codeAction{kind: 's'}, qualifier == "Deno"
 	case "execSync", "execFileSync", "spawnSync", "execFile", "spawn":
 		return codeAction{kind: 's'}, true
 	case "exec":
@@ -242,7 +246,10 @@ func (x *evaluation) codeStart(c *command, call codeCall) {
 		return
 	}
 	first := call.args[0]
+	named, hasNamed := listNamed(call, "args", "js")
 	switch {
+	case hasNamed && first.known && !first.isList:
+		x.codeArgv(c, []codeValue{first, named})
 	case first.isList:
 		x.codeArgv(c, call.args[:1])
 	case len(call.args) > 1 && call.args[1].isList && first.known:

@@ -84,6 +84,12 @@ func (x *evaluation) scanCode(c *command, lang, src string) {
 	if lang == "awk" {
 		x.awkSocket(inner, toks)
 	}
+	for i := range toks {
+		if toks[i].kind == 'n' && runningValue(lang, toks, i) {
+			x.literalsRun(inner, stringsOf(toks))
+			break
+		}
+	}
 	x.judgeExfiltration(inner, toks)
 }
 
@@ -158,6 +164,9 @@ func callAt(toks []codeToken, i int, lang string, vars map[string]codeVar) (code
 	next := i + 1
 	if next >= len(toks) {
 		return call, false
+	}
+	if v, ok := vars[call.base]; ok && lang == "php" && strings.HasPrefix(toks[i].text, "$") && isIdentifier(v.text) {
+		call.name, call.base = v.text, v.text // $f = "system"; $f(...)
 	}
 	if toks[next].text == "(" && toks[next].kind == 'p' {
 		call.args, call.text = readArgs(toks, next+1, ")", lang, vars)

@@ -19,12 +19,13 @@ type folder struct {
 	lang  string
 	home  string
 	alias map[string][]codeToken
+	texts map[string]string // names that were last given a literal text
 	out   []codeToken
 }
 
 // foldTokens returns the rewritten tokens. home is what the text's own home directory is, "" if it is not known.
 func foldTokens(lang string, toks []codeToken, home string) []codeToken {
-	f := &folder{lang: lang, home: home, alias: map[string][]codeToken{}, out: make([]codeToken, 0, len(toks))}
+	f := &folder{lang: lang, home: home, alias: map[string][]codeToken{}, texts: map[string]string{}, out: make([]codeToken, 0, len(toks))}
 	for i := 0; i < len(toks); i++ {
 		t := toks[i]
 		if strings.Contains(t.text, homeMark) && t.kind != 'p' {
@@ -167,6 +168,11 @@ func (f *folder) member() {
 // index folds X["name"]: a variable of the environment, or a member that is named by a text.
 func (f *folder) index() {
 	n := len(f.out)
+	if n >= 4 && f.out[n-2].kind == 'n' {
+		if s, ok := f.texts[f.out[n-2].text]; ok && f.out[n-3].text == "[" {
+			f.out[n-2] = codeToken{kind: 's', text: s, line: f.out[n-2].line}
+		}
+	}
 	if n < 4 || f.out[n-2].kind != 's' || f.out[n-3].text != "[" || f.out[n-3].kind != 'p' {
 		return
 	}
@@ -179,6 +185,10 @@ func (f *folder) index() {
 			f.text()
 			return
 		}
+	}
+	if obj, ok := strings.CutSuffix(name, ".__dict__"); ok && f.lang == "python" && isIdentifier(key) {
+		f.replace(n-start, nameTokens(obj+"."+key)...)
+		return
 	}
 	if f.lang == "js" && isIdentifier(key) && (name != "" || f.out[n-4].text == ")") {
 		f.replace(3, codeToken{kind: 'p', text: ".", line: line}, codeToken{kind: 'n', text: key, line: line})
@@ -298,6 +308,11 @@ func (f *folder) foldName(name string, args []string, plain bool, open int) []co
 				return nameTokens(obj + "." + in[len(in)-1].text)
 			}
 		}
+	case "vars":
+		n := len(f.out)
+		if obj, start := dottedBefore(f.out[open+1:n-1], n-2-open); obj != "" && start == 0 {
+			return nameTokens(obj + ".__dict__")
+		}
 	case "promisify", "util.promisify":
 		n := len(f.out)
 		if obj, start := dottedBefore(f.out[open+1:n-1], n-2-open); obj != "" && start == 0 {
@@ -318,6 +333,9 @@ func (f *folder) bind() {
 		return
 	}
 	n := len(f.out)
+	if n >= 3 && f.out[n-1].kind == 's' && f.out[n-2].text == "=" && f.out[n-2].kind == 'p' && f.out[n-3].kind == 'n' {
+		f.texts[f.out[n-3].text] = f.out[n-1].text
+	}
 	name, start := dottedBefore(f.out, n)
 	if name == "" || start < 2 || f.out[start-1].kind != 'p' || f.out[start-1].text != "=" {
 		if !(start >= 3 && name != "" && f.out[start-1].text == "await" && f.out[start-2].text == "=") {

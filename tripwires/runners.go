@@ -24,7 +24,7 @@ func runnerTable() map[string]program {
 	add(progEd, "ed", "red")
 	add(progDebugger, "gdb", "lldb", "gdb-multiarch", "rust-gdb", "rust-lldb", "cgdb")
 	add(progPager, "less", "more", "man")
-	add(progLisp, "emacs", "emacsclient", "guile", "sbcl", "clisp", "racket")
+	add(progLisp, "emacs", "emacsclient", "guile", "sbcl", "clisp")
 	add(progTcl, "tclsh", "wish", "expect", "jimsh")
 	add(progCalculator, "dc", "m4", "gm4")
 	add(progMake, "make", "gmake", "bmake", "remake")
@@ -38,6 +38,8 @@ func runnerTable() map[string]program {
 	add(progSQL, "cqlsh", "influx", "clickhouse", "clickhouse-local", "trino", "presto", "beeline", "impala-shell", "spark-sql", "vsql", "mssql-cli", "mysqlsh")
 	add(progORM, "sequelize", "sequelize-cli", "typeorm", "knex", "alembic", "drizzle-kit", "flask", "diesel", "sqlx", "typeorm-ts-node-commonjs")
 	add(progGio, "gio")
+	add(progForeign, "julia", "elixir", "iex", "erl", "ghc", "runghc", "stack", "groovy", "scala", "jshell", "kotlin", "crystal", "nim", "ocaml", "swift", "raku", "janet", "fennel", "bb", "clojure", "clj", "csi", "dotnet-script", "escript", "racket", "gforth", "octave")
+	add(progPreview, "rg", "fzf", "sk")
 	add(progSevenZip, "7z", "7za", "7zz", "7zr")
 	return t
 }
