@@ -46,7 +46,7 @@ func (x *evaluation) judgeTokenPrinter(c *command) {
 		}) {
 			continue // names only
 		}
-		if l == "configure get" && !slices.ContainsFunc(words, secretName) || x.loginDownstream(c) {
+		if l == "configure get" && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "secret") || strings.Contains(w, "token") }) || x.loginDownstream(c) {
 			continue
 		}
 		x.effect(c, SecretRead, "token", l, "a secret would be printed")
