@@ -166,18 +166,24 @@ func (r *reader) readFile(name string, max int64, code bool) ([]byte, error) {
 }
 
 func (r *reader) Resolve(name string) (string, error) {
-	a, err := r.do(name, true, func(a *access) {
-		e := Entry{Path: a.found.path, Hash: hashPresent} // where it is counts here, not what it holds
-		if a.found.info.Mode.IsDir() {
-			e.Hash = hashDir
+	for range maxLinks {
+		a, err := r.do(name, true, func(a *access) {
+			e := Entry{Path: a.found.path, Hash: hashPresent} // where it is counts here, not what it holds
+			if a.found.info.Mode.IsDir() {
+				e.Hash = hashDir
+			}
+			a.entries = append(a.entries, e)
+		})
+		switch {
+		case err == nil, errors.Is(err, fs.ErrNotExist) && a.found.again == "":
+			return a.found.path, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
 		}
-		a.entries = append(a.entries, e)
-	})
-	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-		return a.found.path, nil
+		// What is absent may be a directory by the time that it counts: then ".." leads back to what is there now, links included.
+		name = a.found.again
 	}
-	return "", err
+	return "", ErrLoop
 }
 
 func (r *reader) ReadDir(name string, max int) ([]string, error) {

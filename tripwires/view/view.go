@@ -62,7 +62,8 @@ type Reader interface {
 	// Code: it must be the same when the call runs, while what the call works on may change by the call itself.
 	ReadCode(path string, max int64) ([]byte, error)
 	// Resolve follows symbolic links component by component (bounded) and returns the absolute clean result. A component
-	// that does not exist ends the resolution: the rest is appended as it stands. ErrDenied if a component cannot be read.
+	// that does not exist is taken for a directory that could be made: what follows it is appended as it stands, and a ".." leads
+	// back out of it. The result resolves to itself. ErrDenied if a component cannot be read.
 	Resolve(path string) (string, error)
 	// ReadDir lists at most max names of a directory.
 	ReadDir(path string, max int) ([]string, error)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -45,6 +46,8 @@ type found struct {
 	path string
 	info Info
 	err  error
+	// again, if not "", is the path to walk when what was missing is taken for a directory: a ".." leads back out of it.
+	again string
 }
 
 // walker follows one path component by component, as the kernel does, and notes what it met.
@@ -162,7 +165,27 @@ func (w *walker) fail(name string, pending []string, err error) found {
 		p.WriteByte('/')
 		p.WriteString(pending[i])
 	}
-	return found{at: w.at, open: w.open, path: path.Clean(p.String()), err: err}
+	return found{at: w.at, open: w.open, path: path.Clean(p.String()), err: err, again: w.backOut(pending)}
+}
+
+// backOut is the path that is left of pending once it has climbed out of a component that is missing, "" if it never does.
+func (w *walker) backOut(pending []string) string {
+	depth := 1
+	for i := len(pending) - 1; i >= 0; i-- {
+		switch pending[i] {
+		case "", ".":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+		if depth == 0 {
+			rest := slices.Clone(pending[:i])
+			slices.Reverse(rest)
+			return strings.TrimSuffix(w.join(""), "/") + "/" + strings.Join(rest, "/")
+		}
+	}
+	return ""
 }
 
 func (w *walker) join(name string) string {
