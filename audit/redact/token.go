@@ -60,7 +60,8 @@ func tokenRules() []tokenRule {
 		rules = append(rules, tokenRule{kind: v.kind, prefix: v.prefix, chars: word, min: v.min, border: true, mixed: true})
 	}
 	for _, c := range "pousr" {
-		rules = append(rules, tokenRule{kind: "github-token", prefix: "gh" + string(c) + "_", chars: under, min: 20, border: true})
+		rules = append(rules, tokenRule{kind: "github-token", prefix: "gh" + string(c) + "_", chars: under, min: 20, border: true},
+			tokenRule{kind: "github-token", prefix: "gh" + string(c) + "_", chars: alnum, min: 36, mixed: true}) // its full form also behind a letter
 	}
 	for _, name := range []string{"glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glft-", "glcbt-", "glagent-"} {
 		rules = append(rules, tokenRule{kind: "gitlab-token", prefix: name, chars: dotted, min: 20, border: true})
