@@ -17,25 +17,26 @@ func (x *evaluation) judgeShell(src, cwd string) {
 
 // nested judges shell text that another language or program would run. via says which.
 func (x *evaluation) nested(src string, c *command, via string) {
-	if x.depth >= maxNested || x.sources >= maxSources {
-		x.unknown("eval", "shell text is nested too deeply", append(c.Via, via))
-		return
-	}
-	x.depth++
-	x.sources++
-	cwd := ""
-	if c.Cwd.Known {
-		cwd = c.Cwd.Text
-	}
-	an := shell.Analyze(src, x.shellOptions(cwd))
-	x.judgeAnalysis(&an, c.under(via))
-	x.depth--
+	x.judgeNested(c, via, "shell text is nested too deeply", func(o shell.Options) shell.Analysis { return shell.Analyze(src, o) })
 }
+
+// startedTooDeep is why a program is not followed any further.
+const startedTooDeep = "a program is started too deep inside others"
 
 // nestedArgv is nested for an argument list that is started without a shell.
 func (x *evaluation) nestedArgv(argv []string, c *command, via string) {
+	x.judgeNested(c, via, startedTooDeep, func(o shell.Options) shell.Analysis { return shell.AnalyzeArgv(argv, o) })
+}
+
+// nestedWords is nestedArgv for words that are known in part.
+func (x *evaluation) nestedWords(argv []shell.Word, c *command, via string) {
+	x.judgeNested(c, via, startedTooDeep, func(o shell.Options) shell.Analysis { return shell.AnalyzeWords(argv, o) })
+}
+
+// judgeNested judges what c would run, in c's directory; tooDeep says what is unknown beyond the bounds.
+func (x *evaluation) judgeNested(c *command, via, tooDeep string, analyze func(shell.Options) shell.Analysis) {
 	if x.depth >= maxNested || x.sources >= maxSources {
-		x.unknown("eval", "a program is started too deep inside others", append(c.Via, via))
+		x.unknown("eval", tooDeep, append(c.Via, via))
 		return
 	}
 	x.depth++
@@ -44,7 +45,7 @@ func (x *evaluation) nestedArgv(argv []string, c *command, via string) {
 	if c.Cwd.Known {
 		cwd = c.Cwd.Text
 	}
-	an := shell.AnalyzeArgv(argv, x.shellOptions(cwd))
+	an := analyze(x.shellOptions(cwd))
 	x.judgeAnalysis(&an, c.under(via))
 	x.depth--
 }

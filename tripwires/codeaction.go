@@ -286,23 +286,6 @@ func (x *evaluation) codeArgv(c *command, args []codeValue) {
 	x.nestedWords(argv, c, "exec")
 }
 
-// nestedWords is nestedArgv for words that are known in part.
-func (x *evaluation) nestedWords(argv []shell.Word, c *command, via string) {
-	if x.depth >= maxNested || x.sources >= maxSources {
-		x.unknown("eval", "a program is started too deep inside others", append(c.Via, via))
-		return
-	}
-	x.depth++
-	x.sources++
-	cwd := ""
-	if c.Cwd.Known {
-		cwd = c.Cwd.Text
-	}
-	an := shell.AnalyzeWords(argv, x.shellOptions(cwd))
-	x.judgeAnalysis(&an, c.under(via))
-	x.depth--
-}
-
 // judgeExfiltration looks for a program text that both has the environment and speaks to the network, or joins a shell to a
 // socket.
 func (x *evaluation) judgeExfiltration(c *command, toks []codeToken) {
