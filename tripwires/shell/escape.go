@@ -46,22 +46,28 @@ func ansiC(s string) string {
 				return sb.String()
 			}
 			putByte(&sb, byte(n))
-		case 'u', 'U':
-			if w := unicodeEscape(&sb, s[i:]); w > 0 {
-				i += w
-				continue
-			}
-			sb.WriteString(`\` + string(c))
 		default:
-			if r, ok := simpleEscape(c); ok {
-				sb.WriteByte(r)
-				continue
-			}
-			sb.WriteByte('\\')
-			sb.WriteByte(c)
+			i += commonEscape(&sb, s[i:])
 		}
 	}
 	return sb.String()
+}
+
+// commonEscape decodes the escapes that $'...' and echo -e have in common, without their numbers. s begins behind the backslash;
+// the result is how much of it was used beyond its first byte. What is no escape stays as it is.
+func commonEscape(sb *strings.Builder, s string) int {
+	c := s[0]
+	if c == 'u' || c == 'U' {
+		if w := unicodeEscape(sb, s); w > 0 {
+			return w
+		}
+	} else if r, ok := simpleEscape(c); ok {
+		sb.WriteByte(r)
+		return 0
+	}
+	sb.WriteByte('\\')
+	sb.WriteByte(c)
+	return 0
 }
 
 func simpleEscape(c byte) (byte, bool) {
@@ -163,19 +169,8 @@ func echoEscapes(s string, octalZero bool) (out string, stop bool) {
 			}
 			i += w
 			putByte(&sb, byte(n))
-		case c == 'u' || c == 'U':
-			if w := unicodeEscape(&sb, s[i:]); w > 0 {
-				i += w
-				continue
-			}
-			sb.WriteString(`\` + string(c))
 		default:
-			if r, ok := simpleEscape(c); ok {
-				sb.WriteByte(r)
-				continue
-			}
-			sb.WriteByte('\\')
-			sb.WriteByte(c)
+			i += commonEscape(&sb, s[i:])
 		}
 	}
 	return sb.String(), false
