@@ -62,7 +62,7 @@ func (d *Daemon) getRecords(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := newStream(w)
 	return s.end(d.log.Records(r.Context(), prefix, func(rec record.Record, bodies map[string][]byte) error {
-		return s.line(recordView(&rec, bodies))
+		return s.line(control.NewRecordView(&rec, bodies))
 	}))
 }
 
@@ -80,17 +80,8 @@ func (d *Daemon) getEvents(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return s.line(recordView(rec, bodies))
+		return s.line(control.NewRecordView(rec, bodies))
 	}))
-}
-
-// recordView is a record with its bodies as text.
-func recordView(rec *record.Record, bodies map[string][]byte) control.RecordView {
-	v := control.RecordView{Record: *rec, Bodies: make(map[string]string, len(bodies))}
-	for name, data := range bodies {
-		v.Bodies[name] = string(data)
-	}
-	return v
 }
 
 func (d *Daemon) getSessions(w http.ResponseWriter, r *http.Request) error {

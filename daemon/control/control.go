@@ -61,6 +61,15 @@ type RecordView struct {
 	Bodies map[string]string `json:"bodies"` // name -> stored (redacted) text
 }
 
+// NewRecordView joins a record with its bodies, as text.
+func NewRecordView(r *record.Record, bodies map[string][]byte) RecordView {
+	v := RecordView{Record: *r, Bodies: make(map[string]string, len(bodies))}
+	for name, data := range bodies {
+		v.Bodies[name] = string(data)
+	}
+	return v
+}
+
 // Approval is a card as it is listed and shown. It is built from the log, not from the agent's words.
 type Approval struct {
 	ID        string          `json:"id"`

@@ -116,12 +116,9 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	if err := writeToken(p, change.Token); err != nil {
 		return err
 	}
-	running, err := a.announce(ctx, p, change, "install", agent)
+	running, err := a.apply(ctx, p, change, "install", agent)
 	if err != nil {
 		return err
-	}
-	if err := change.Apply(); err != nil {
-		return failf("nothing was written; try again", "%v", err)
 	}
 	fmt.Fprintf(a.Out, "wired: %s; sessions that begin from now on are guarded\n", show.Line(path, 500))
 	if !running {
@@ -150,11 +147,8 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 	if ok, err := a.agree(change, o, agent); !ok {
 		return err
 	}
-	if _, err := a.announce(ctx, p, change, "uninstall", agent); err != nil {
+	if _, err := a.apply(ctx, p, change, "uninstall", agent); err != nil {
 		return err
-	}
-	if err := change.Apply(); err != nil {
-		return failf("nothing was written; try again", "%v", err)
 	}
 	fmt.Fprintf(a.Out, "taken out of %s; %s is no longer guarded, and the log stays in %s\n", show.Line(path, 500), agent, show.Line(p.LogDir, 500))
 	return nil
@@ -180,17 +174,18 @@ func (a *app) agree(c *install.Change, o *installOptions, agent string) (bool, e
 	return true, nil
 }
 
-// announce tells a running daemon which bytes a settings file is about to get, so that it lets the change pass.
-func (a *app) announce(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
+// apply tells a running daemon which bytes the settings file is about to get, so that it lets the change pass, and writes them.
+func (a *app) apply(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
 	cl := &control.Client{Socket: p.ControlSocket}
 	_, err = cl.Announce(ctx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
-	if errors.Is(err, control.ErrUnreachable) {
-		return false, nil
+	running = !errors.Is(err, control.ErrUnreachable)
+	if running && err != nil {
+		return running, a.controlError(err)
 	}
-	if err != nil {
-		return true, a.controlError(err)
+	if err := c.Apply(); err != nil {
+		return running, failf("nothing was written; try again", "%v", err)
 	}
-	return true, nil
+	return running, nil
 }
 
 // hookBinary is the hook program beside this one.

@@ -91,7 +91,7 @@ type fileLog struct{ *audit.Reader }
 
 // Records adds the bodies as text, as the daemon does.
 func (l fileLog) Records(ctx context.Context, prefix string, fn func(control.RecordView) error) error {
-	return l.Reader.Records(ctx, prefix, func(r record.Record, bodies map[string][]byte) error { return fn(recordView(&r, bodies)) })
+	return l.Reader.Records(ctx, prefix, func(r record.Record, bodies map[string][]byte) error { return fn(control.NewRecordView(&r, bodies)) })
 }
 
 // Events are the records that belong to no tool call.
@@ -104,16 +104,8 @@ func (l fileLog) Events(ctx context.Context, from, to time.Time, kind string, fn
 		if err != nil {
 			return err
 		}
-		return fn(recordView(r, bodies))
+		return fn(control.NewRecordView(r, bodies))
 	})
-}
-
-func recordView(r *record.Record, bodies map[string][]byte) control.RecordView {
-	v := control.RecordView{Record: *r, Bodies: make(map[string]string, len(bodies))}
-	for name, data := range bodies {
-		v.Bodies[name] = string(data)
-	}
-	return v
 }
 
 // partly lets what could be read stand when a part of the log cannot be read, and says so.
