@@ -26,6 +26,8 @@ type Places struct {
 	ControlSocket string // auditctl
 	LockFile      string // held by the one daemon, holds its process id
 	MetricsAddr   string // file that names the bound metrics address
+	StoppedFile   string // left by auditctl stop: a daemon that a hook starts then exits at once; auditctl start removes it
+	DaemonLog     string // messages of a daemon that no service manager runs
 }
 
 // ErrNoHome is returned when neither TRIPLINE_HOME nor HOME says where things are.
@@ -85,6 +87,8 @@ func newPlaces(config, state, run string) Places {
 		ControlSocket: filepath.Join(run, "control.sock"),
 		LockFile:      filepath.Join(run, "triplined.lock"),
 		MetricsAddr:   filepath.Join(run, "metrics.addr"),
+		StoppedFile:   filepath.Join(run, "stopped"),
+		DaemonLog:     filepath.Join(state, "triplined.log"),
 	}
 }
 

@@ -14,6 +14,8 @@
 //	POST /v1/approvals/ID/decide  DecideRequest -> Approval
 //	POST /v1/rules/reload         ReloadRequest -> ReloadResponse
 //	POST /v1/settings/announce    AnnounceRequest -> AnnounceResponse
+//	POST /v1/canary               CanaryRequest -> CanaryResponse
+//	GET  /v1/metrics              the tripline_ metrics in the Prometheus text format, for a textfile
 //
 // Errors are {"error": text, "hint": text} with a 4xx or 5xx status; 404 = nothing found, 409 = stale.
 package control
@@ -53,6 +55,59 @@ type Status struct {
 	RulesError    string    `json:"rules_error,omitempty"` // why the files on disk are not in force
 	Pending       int       `json:"pending"`               // approvals waiting
 	Alarms        []string  `json:"alarms"`
+
+	StartedBy string        `json:"started_by"`         // systemd, launchd, hook or person: who keeps it running
+	Verified  *Checked      `json:"verified,omitempty"` // the newest verification that ended in OK; nil = none is known
+	Anchored  uint64        `json:"anchored"`           // highest sequence number that a denial has carried out of the log; 0 = none
+	Disk      Disk          `json:"disk"`
+	Agents    []AgentStatus `json:"agents"` // one for each agent that this version knows, by name
+	Live      []LiveSession `json:"live"`   // sessions that have not ended and whose agent process is alive, oldest first
+}
+
+// Checked is a verification of the log.
+type Checked struct {
+	Size uint64    `json:"size"` // records that were checked
+	At   time.Time `json:"at"`
+}
+
+// Disk is the state of the file system that the log is on.
+type Disk struct {
+	LogBytes   int64  `json:"log_bytes"`
+	FreeBytes  int64  `json:"free_bytes"`  // for this user
+	TotalBytes int64  `json:"total_bytes"` // 0 = could not tell
+	FileSystem string `json:"file_system"` // ext4, xfs, nfs ...; a number in hexadecimal if it has no name that we know
+}
+
+// AgentStatus is what the daemon has seen of one agent.
+type AgentStatus struct {
+	Agent     string     `json:"agent"`
+	LastEvent *time.Time `json:"last_event"`        // nil = never, as far as the log's tail tells
+	Version   string     `json:"version,omitempty"` // the agent's own, if its events tell it
+	Sessions  int        `json:"sessions"`          // active ones
+}
+
+// LiveSession is a session of an agent that runs now.
+type LiveSession struct {
+	Agent     string    `json:"agent"`
+	Session   string    `json:"session"`
+	PID       int       `json:"pid"` // the agent's process, as the hook's ancestry showed it; 0 = could not tell
+	Cwd       string    `json:"cwd"`
+	LastEvent time.Time `json:"last_event"`
+	// LetGo is true once the session has told of a settings change (ConfigChange) that a person announced with action
+	// uninstall: it has read the file and calls our hooks no more.
+	LetGo bool `json:"let_go"`
+}
+
+// CanaryRequest asks for permission to send test calls through the hook.
+type CanaryRequest struct {
+	Proof Proof `json:"proof"`
+}
+
+// CanaryResponse names a session under which two PreToolUse events at most are taken as a canary until Expires: they are
+// judged and recorded like any other, marked with source canary, and count in no metric of calls and raise no alarm.
+type CanaryResponse struct {
+	Session string    `json:"session"` // tripline-canary- and 128 random bits; works once
+	Expires time.Time `json:"expires"`
 }
 
 // RecordView is a record with its bodies.

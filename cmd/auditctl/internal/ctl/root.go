@@ -75,7 +75,14 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 	root.SetErr(a.Err)
 	root.SetIn(a.In)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.query(), a.show(), a.sessions(), a.events(), a.verify(), a.explain(), a.approvals(), a.rules(), a.install(), a.uninstall(), a.pathsCmd())
+	root.AddCommand(
+		a.query(), a.show(), a.sessions(), a.events(), a.verify(),
+		a.explain(),
+		a.approvals(),
+		a.rules(),
+		a.install(), a.uninstall(),
+		a.pathsCmd(),
+	)
 	return root
 }
 
