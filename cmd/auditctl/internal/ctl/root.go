@@ -48,6 +48,9 @@ func Run(ctx context.Context, env Env, version string, args []string) int {
 	return exitCode(e)
 }
 
+// Tree is the command tree under the given name, for what writes the reference. Its commands are not to be run.
+func Tree(name string) *cobra.Command { return (&app{Env: Env{Name: name}}).root("") }
+
 // app carries what commands share.
 type app struct {
 	Env
