@@ -21,7 +21,8 @@ const root = "../.."
 
 // documents are the texts for people, by path from the root of the project.
 var documents = []string{
-	"README.md", "contrib/docs/architecture.md", "contrib/docs/rules.md", "contrib/docs/log.md", "contrib/docs/hooks.md",
+	"README.md", "contrib/docs/architecture.md", "contrib/docs/rules.md", "contrib/docs/recipes.md", "contrib/docs/log.md", "contrib/docs/hooks.md",
+	"contrib/docs/operations.md", "contrib/docs/threat-model.md",
 }
 
 func read(t *testing.T, path string) string {
