@@ -52,6 +52,7 @@ func newControlServer(d *Daemon, ln *net.UnixListener) *controlServer {
 		"GET /v1/approvals":              d.getApprovals,
 		"GET /v1/approvals/{id}":         d.getApproval,
 		"POST /v1/approvals/{id}/decide": d.postDecide,
+		"GET /v1/rules":                  d.getRules,
 		"POST /v1/rules/reload":          d.postReload,
 		"POST /v1/settings/announce":     d.postAnnounce,
 	} {

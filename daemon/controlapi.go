@@ -187,7 +187,10 @@ func (d *Daemon) postReload(w http.ResponseWriter, r *http.Request) error {
 	if err := checkProof(req.Proof); err != nil {
 		return err
 	}
-	p, diff, err := d.rules.person(r.Context(), req.DryRun)
+	p, diff, err := d.rules.person(r.Context(), req.DryRun, req.Expect)
+	if errors.Is(err, errUnexpected) {
+		return &control.ResponseError{Status: http.StatusConflict, Message: err.Error(), Hint: "auditctl rules reload --dry-run"}
+	}
 	if err != nil {
 		return &control.ResponseError{Status: http.StatusUnprocessableEntity, Message: err.Error(),
 			Hint: "the rules in force stay as they are; correct the file and reload again"}

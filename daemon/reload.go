@@ -134,8 +134,12 @@ func brokenAt(err error) string {
 	return "unknown"
 }
 
-// person puts the disk's rules and configuration in force as they are, loosening included.
-func (w *rulesWatch) person(ctx context.Context, dryRun bool) (*policy, difference, error) {
+// errUnexpected says that a person's reload would loosen something that the person was not shown.
+var errUnexpected = errors.New("other changes on disk would loosen the rules, too; nothing was put in force")
+
+// person puts the disk's rules and configuration in force as they are, loosening included. With expect, it does so only if
+// that is all that loosens.
+func (w *rulesWatch) person(ctx context.Context, dryRun bool, expect []string) (*policy, difference, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.d
@@ -148,6 +152,9 @@ func (w *rulesWatch) person(ctx context.Context, dryRun bool) (*policy, differen
 	_, _, diff := tightened(old, cfg, set)
 	if dryRun {
 		return old, diff, nil
+	}
+	if len(expect) > 0 && !sameLines(expect, diff.loosened) {
+		return old, diff, errUnexpected
 	}
 	for _, c := range cfg.Diff(old.base) {
 		if c.Restart {

@@ -12,6 +12,7 @@
 //	GET  /v1/approvals?all=1      []Approval
 //	GET  /v1/approvals/ID         Approval (unique prefix)
 //	POST /v1/approvals/ID/decide  DecideRequest -> Approval
+//	GET  /v1/rules                RulesResponse: the rules in force
 //	POST /v1/rules/reload         ReloadRequest -> ReloadResponse
 //	POST /v1/settings/announce    AnnounceRequest -> AnnounceResponse
 //	POST /v1/canary               CanaryRequest -> CanaryResponse
@@ -160,8 +161,11 @@ type DecideRequest struct {
 
 // ReloadRequest asks for the rules and config on disk to be put in force, loosening included.
 type ReloadRequest struct {
-	DryRun bool  `json:"dry_run,omitempty"`
-	Proof  Proof `json:"proof"`
+	DryRun bool `json:"dry_run,omitempty"`
+	// Expect lists the loosening that the person has seen, as a dry run names it. If anything else would be loosened, nothing
+	// changes and the answer is 409. Empty = whatever is on disk.
+	Expect []string `json:"expect,omitempty"`
+	Proof  Proof    `json:"proof"`
 }
 
 // ReloadResponse says what changed.
