@@ -36,7 +36,7 @@ var (
 		"daemon-away", "hook-timeout", "hook-failed")
 	drops  = newClosed("spool-full", "spool-bad", "log", "panic", "busy")
 	alarms = newClosed("tamper.token", "tamper.rewritten", "tamper.settings", "tamper.policy", "tamper.script-changed",
-		"tamper.denied-ran", "tamper.unrecorded", "tamper.undecodable", "tamper.hooks-removed", "daemon.alarm", "daemon.commit-unknown", "gap")
+		"tamper.denied-ran", "tamper.unrecorded", "tamper.undecodable", "tamper.hooks-removed", "tamper.binary", "daemon.alarm", "daemon.commit-unknown", "gap")
 	tools = newClosed("Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "MultiEdit",
 		"NotebookEdit", "PowerShell", "Read", "Skill", "Task", "TodoWrite", "WebFetch", "WebSearch", "Write", "mcp",
 		"apply_patch", "exec_command", "shell")
@@ -111,6 +111,7 @@ func (m *Metrics) zero() {
 		m.hooks.WithLabelValues(agent)
 		m.undecodable.WithLabelValues(agent)
 		m.sessions.WithLabelValues(agent)
+		m.lastEvent.WithLabelValues(agent)
 		for _, tool := range zeroTools {
 			for _, d := range decisions.values {
 				m.calls.WithLabelValues(agent, tool, d)
@@ -135,6 +136,7 @@ func (m *Metrics) zero() {
 	for _, v := range []string{"deny", "ask"} {
 		m.tripwires.WithLabelValues(other, v)
 	}
+	m.floor.WithLabelValues(other)
 	for _, r := range []string{"ok", "failed"} {
 		m.commits.WithLabelValues(r)
 		m.reloads.WithLabelValues(r)
@@ -148,11 +150,9 @@ func (m *Metrics) Names() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "tripline_") {
-			names = append(names, f.GetName())
-		}
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.GetName()
 	}
 	slices.Sort(names)
 	return names, nil

@@ -8,6 +8,7 @@
 //	tripline_build_info{version,goversion}                1, of the running daemon
 //	tripline_tool_calls_total{agent,tool,decision}        calls judged, by what the agent was answered (deny, ask, allow, pass)
 //	tripline_tripwire_hits_total{rule,verdict}            calls that a rule decided
+//	tripline_floor_hits_total{rule}                       calls denied by the floor, each also counted as a tripwire hit
 //	tripline_stage_duration_seconds{stage}                time in one stage of the pipeline
 //	tripline_hook_duration_seconds{agent}                 time from the hook's start to our reply, holds left out
 //	tripline_log_commits_total{result}                    durable commits of the log (ok, failed)
@@ -16,11 +17,18 @@
 //	tripline_log_records                                  records in the log
 //	tripline_log_bytes                                    size of the log's files, sealed ones included
 //	tripline_log_last_append_timestamp_seconds            when the last commit succeeded; 0 = not yet
+//	tripline_log_failing                                  1 while the log takes no records, and so every gate event is denied
+//	tripline_disk_free_bytes                              free for this user on the log's file system
+//	tripline_disk_total_bytes                             size of that file system; 0 = could not tell
 //	tripline_approvals_pending                            approval cards that wait for a decision
 //	tripline_approvals_total{outcome}                     approval cards by what became of them
 //	tripline_approval_wait_seconds                        time from a card's request to its decision or end
+//	tripline_approval_oldest_seconds                      age of the oldest card that waits for a decision; 0 = none waits
 //	tripline_log_verify_failures_total                    verifications of the log that a person asked for and that did not end in OK
 //	tripline_sessions_active{agent}                       sessions that started and have not ended, silent ones for a day at most
+//	tripline_last_event_timestamp_seconds{agent}          when the agent's newest event happened; 0 = never, as far as the log's tail tells
+//	tripline_canary_last_success_timestamp_seconds        when a canary last came through a hook and was judged and recorded; 0 = not since the start
+//	tripline_hooks_removed                                settings files whose hooks of ours are gone or switched off without a person's word
 //	tripline_fail_closed_total{reason}                    gate events denied because something of ours failed
 //	tripline_hook_fail_open_total                         gate events that hooks let pass without a daemon, since on_down is allow
 //	tripline_events_undecodable_total{agent}              events that their adapter could not read
@@ -47,12 +55,14 @@ import (
 
 // Metrics is the set of metrics of one daemon. All methods are safe for concurrent use and never block.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry *prometheus.Registry // Tripline's own metrics
+	all      prometheus.Gatherers // these, and what the client library tells of the runtime and the process
 	agents   closed
 	rules    ruleIDs
 
 	calls       *prometheus.CounterVec
 	tripwires   *prometheus.CounterVec
+	floor       *prometheus.CounterVec
 	stages      *prometheus.HistogramVec
 	hooks       *prometheus.HistogramVec
 	commits     *prometheus.CounterVec
@@ -61,11 +71,18 @@ type Metrics struct {
 	lastAppend  prometheus.Gauge
 	logRecords  prometheus.Gauge
 	logBytes    prometheus.Gauge
+	logFailing  prometheus.Gauge
+	diskFree    prometheus.Gauge
+	diskTotal   prometheus.Gauge
 	pending     prometheus.Gauge
+	oldest      prometheus.Gauge
 	approvals   *prometheus.CounterVec
 	wait        prometheus.Histogram
 	verifyBad   prometheus.Counter
 	sessions    *prometheus.GaugeVec
+	lastEvent   *prometheus.GaugeVec
+	canary      prometheus.Gauge
+	unhooked    prometheus.Gauge
 	failClosed  *prometheus.CounterVec
 	failOpen    prometheus.Counter
 	undecodable *prometheus.CounterVec
@@ -90,7 +107,10 @@ func New(version string, agents ...string) *Metrics {
 	m.define()
 	build := prometheus.NewGaugeVec(opts("build_info", "Version of the running daemon; always 1."), []string{"version", "goversion"})
 	build.WithLabelValues(bounded(version, 64), runtime.Version()).Set(1)
-	m.registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(build)
+	library := prometheus.NewRegistry()
+	library.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.all = prometheus.Gatherers{m.registry, library}
 	m.zero()
 	return m
 }
@@ -123,6 +143,7 @@ func (m *Metrics) define() {
 
 	m.calls = counter("tool_calls_total", "Tool calls judged, by what the agent was answered.", "agent", "tool", "decision")
 	m.tripwires = counter("tripwire_hits_total", "Tool calls that a rule decided, by its verdict.", "rule", "verdict")
+	m.floor = counter("floor_hits_total", "Tool calls that the floor denied.", "rule")
 	m.stages = histogram("stage_duration_seconds", "Time spent in one stage of the pipeline.", fine, "stage")
 	m.hooks = histogram("hook_duration_seconds", "Time from the start of the hook to the reply, without time on hold.", hook, "agent")
 	m.commits = counter("log_commits_total", "Commits of the audit log, by result.", "result")
@@ -131,12 +152,20 @@ func (m *Metrics) define() {
 	m.lastAppend = gauge("log_last_append_timestamp_seconds", "Unix time of the last successful commit; 0 before the first.")
 	m.logRecords = gauge("log_records", "Records in the audit log.")
 	m.logBytes = gauge("log_bytes", "Size of the files of the audit log, sealed segments included.")
+	m.logFailing = gauge("log_failing", "Whether the audit log takes no records at the moment.")
+	m.diskFree = gauge("disk_free_bytes", "Bytes free for this user on the file system of the audit log.")
+	m.diskTotal = gauge("disk_total_bytes", "Size of the file system of the audit log; 0 if it could not be told.")
 	m.pending = gauge("approvals_pending", "Approval cards that wait for a decision.")
+	m.oldest = gauge("approval_oldest_seconds", "Age of the oldest approval card that waits for a decision; 0 if none waits.")
 	m.approvals = counter("approvals_total", "Approval cards, by what became of them.", "outcome")
 	m.wait = single(histogram("approval_wait_seconds", "Time from the request of an approval to its decision or end.", patience))
 	m.verifyBad = counter("log_verify_failures_total", "Verifications of the audit log that did not end in OK.").WithLabelValues()
 	m.sessions = prometheus.NewGaugeVec(opts("sessions_active", "Sessions that started and have not ended."), []string{"agent"})
 	r.MustRegister(m.sessions)
+	m.lastEvent = prometheus.NewGaugeVec(opts("last_event_timestamp_seconds", "Unix time of the newest event of an agent; 0 if none is known."), []string{"agent"})
+	r.MustRegister(m.lastEvent)
+	m.canary = gauge("canary_last_success_timestamp_seconds", "Unix time at which a canary last came through a hook and was judged and recorded; 0 before the first.")
+	m.unhooked = gauge("hooks_removed", "Settings files whose hooks of ours are gone or switched off without a person's word.")
 	m.failClosed = counter("fail_closed_total", "Gate events denied because something failed, by what failed.", "reason")
 	m.failOpen = counter("hook_fail_open_total", "Gate events that a hook let pass because there was no daemon to ask.").WithLabelValues()
 	m.undecodable = counter("events_undecodable_total", "Events that could not be decoded.", "agent")
@@ -168,6 +197,9 @@ func (m *Metrics) Tripwire(rule, verdict string) {
 	m.tripwires.WithLabelValues(m.rules.fold(rule), decisions.fold(verdict)).Inc()
 }
 
+// Floor counts one call that the floor denied.
+func (m *Metrics) Floor(rule string) { m.floor.WithLabelValues(m.rules.fold(rule)).Inc() }
+
 // Rules makes the series of the rules in force exist at zero. Ids beyond the bound on rule labels count as "other".
 func (m *Metrics) Rules(ids []string) {
 	for _, id := range ids {
@@ -175,6 +207,7 @@ func (m *Metrics) Rules(ids []string) {
 		for _, v := range []string{"deny", "ask"} {
 			m.tripwires.WithLabelValues(id, v).Add(0)
 		}
+		m.floor.WithLabelValues(id).Add(0)
 	}
 }
 
@@ -206,6 +239,21 @@ func (m *Metrics) LogRecords(n uint64) { m.logRecords.Set(float64(n)) }
 // LogBytes sets the size of the log's files, sealed segments included.
 func (m *Metrics) LogBytes(n int64) { m.logBytes.Set(float64(n)) }
 
+// LogFailing sets whether the log takes no records.
+func (m *Metrics) LogFailing(failing bool) {
+	v := 0.0
+	if failing {
+		v = 1
+	}
+	m.logFailing.Set(v)
+}
+
+// Disk sets the bytes that are free for this user on the log's file system, and its size.
+func (m *Metrics) Disk(free, total int64) {
+	m.diskFree.Set(float64(free))
+	m.diskTotal.Set(float64(total))
+}
+
 // VerifyFailed counts one verification of the log that did not end in OK.
 func (m *Metrics) VerifyFailed() { m.verifyBad.Inc() }
 
@@ -225,6 +273,20 @@ func (m *Metrics) Sessions(active map[string]int) {
 
 // ApprovalsPending sets how many cards wait for a decision.
 func (m *Metrics) ApprovalsPending(n int) { m.pending.Set(float64(n)) }
+
+// ApprovalOldest sets the age of the oldest card that waits; 0 if none does.
+func (m *Metrics) ApprovalOldest(age time.Duration) { m.oldest.Set(max(0, age).Seconds()) }
+
+// LastEvent sets when the newest event of an agent happened.
+func (m *Metrics) LastEvent(agent string, at time.Time) {
+	m.lastEvent.WithLabelValues(m.agents.fold(agent)).Set(seconds(at))
+}
+
+// Canary notes that a canary came through a hook, and was judged and recorded.
+func (m *Metrics) Canary(at time.Time) { m.canary.Set(seconds(at)) }
+
+// HooksRemoved sets how many settings files have lost our hooks, or switch them off.
+func (m *Metrics) HooksRemoved(files int) { m.unhooked.Set(float64(files)) }
 
 // ApprovalDone counts one step that ended a card's wait (approved, denied, expired, cancelled) or an approval (consumed,
 // lapsed, revoked), or a use that was refused. wait, if it is above zero, is observed as the time since the request.
@@ -279,9 +341,12 @@ func (m *Metrics) Reload(ok bool, when time.Time) {
 		return
 	}
 	m.reloadOK.Set(1)
-	m.reloadTime.Set(float64(when.UnixNano()) / 1e9)
+	m.reloadTime.Set(seconds(when))
 	m.reloads.WithLabelValues("ok").Inc()
 }
 
 // Loosening sets how many differences on disk wait for a person's reload.
 func (m *Metrics) Loosening(n int) { m.loosening.Set(float64(n)) }
+
+// seconds is a time as a metric holds it.
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

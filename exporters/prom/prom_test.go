@@ -66,6 +66,8 @@ func exercise(m *Metrics) {
 	for _, v := range []string{"claude", "Bash", "deny", "other", "", "mcp__github__create", "\xff\x00", strings.Repeat("x", 1000)} {
 		m.Call(v, v, v)
 		m.Tripwire(v, v)
+		m.Floor(v)
+		m.LastEvent(v, time.Unix(1700000000, 0))
 		m.Stage(v, time.Millisecond)
 		m.Hook(v, time.Millisecond)
 		m.ApprovalDone(v, time.Minute)
@@ -84,6 +86,12 @@ func exercise(m *Metrics) {
 	m.Sessions(map[string]int{"gone": 9})
 	m.Sessions(map[string]int{"claude": 2, "x": 1, "y": 3})
 	m.ApprovalsPending(2)
+	m.ApprovalOldest(90 * time.Second)
+	m.LogFailing(false)
+	m.LogFailing(true)
+	m.Disk(1000, 5000)
+	m.Canary(time.Unix(1700000001, 0))
+	m.HooksRemoved(2)
 	m.Spool(4)
 	m.Ingested(3)
 	m.Connections(5)
@@ -119,6 +127,15 @@ func TestMethodsCountWhatTheySay(t *testing.T) {
 		`tripline_tool_calls_total{agent="other",decision="deny",tool="other"} 1`,
 		`tripline_tripwire_hits_total{rule="delete.recursive",verdict="deny"} 0`,
 		`tripline_tripwire_hits_total{rule="project:x",verdict="ask"} 0`,
+		`tripline_floor_hits_total{rule="delete.recursive"} 0`,
+		`tripline_floor_hits_total{rule="Bash"} 1`,
+		`tripline_last_event_timestamp_seconds{agent="claude"} 1.7e+09`,
+		`tripline_approval_oldest_seconds 90`,
+		`tripline_log_failing 1`,
+		`tripline_disk_free_bytes 1000`,
+		`tripline_disk_total_bytes 5000`,
+		`tripline_canary_last_success_timestamp_seconds 1.700000001e+09`,
+		`tripline_hooks_removed 2`,
 		`tripline_stage_duration_seconds_count{stage="other"} 8`,
 		`tripline_hook_duration_seconds_count{agent="claude"} 1`,
 		`tripline_log_commits_total{result="ok"} 1`,
@@ -213,5 +230,34 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 	if len(names) != strings.Count(doc, "//\ttripline_") {
 		t.Errorf("%d metrics, %d in the package comment", len(names), strings.Count(doc, "//\ttripline_"))
+	}
+}
+
+func TestOwnMetricsAreTextAndNothingElse(t *testing.T) {
+	t.Parallel()
+	m := New("1.2.3")
+	exercise(m)
+	for _, header := range []http.Header{nil, {"Accept": {"application/openmetrics-text"}, "Accept-Encoding": {"gzip"}}} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/v1/metrics", nil)
+		if header != nil {
+			r.Header = header
+		}
+		m.Own().ServeHTTP(w, r)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain; version=0.0.4") {
+			t.Fatalf("status %d, type %q", w.Code, w.Header().Get("Content-Type"))
+		}
+		samples := 0
+		for line := range strings.Lines(w.Body.String()) {
+			if !strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "), "tripline_") {
+				t.Errorf("not ours: %q", line)
+			}
+			if !strings.HasPrefix(line, "#") {
+				samples++
+			}
+		}
+		if want := strings.Count(scrape(t, m), "\n") - strings.Count(scrape(t, m), "\n#") - 1; samples != want {
+			t.Errorf("%d samples, want %d", samples, want)
+		}
 	}
 }

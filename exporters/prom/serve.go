@@ -29,7 +29,7 @@ const (
 // 127.0.0.1, localhost or [::1] with it as its host, so that a web page cannot read the metrics through a name of its own.
 // port 0 takes any host, for Unix sockets.
 func (m *Metrics) Handler(port int) http.Handler {
-	metrics := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
+	metrics := promhttp.HandlerFor(m.all, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -44,6 +44,17 @@ func (m *Metrics) Handler(port int) http.Handler {
 		default:
 			metrics.ServeHTTP(w, r)
 		}
+	})
+}
+
+// Own serves Tripline's own metrics, without those of the runtime and the process, in the Prometheus text format whatever the
+// request accepts: for a textfile.
+func (m *Metrics) Own() http.Handler {
+	h := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Del("Accept")
+		h.ServeHTTP(w, r)
 	})
 }
 
