@@ -11,7 +11,7 @@ import (
 
 // Places are the paths of one Tripline install. All are absolute and clean; none of them needs to exist.
 type Places struct {
-	Home          string // home directory that the places were derived from; "" if TriplineHome gave them all and HOME is unset
+	Home          string // home directory that the places were derived from; "" if nothing names one
 	TriplineHome  string // $TRIPLINE_HOME when it is in force, else ""
 	ConfigDir     string // 0700
 	ConfigFile    string // tripline.yaml
@@ -30,16 +30,19 @@ type Places struct {
 	DaemonLog     string // messages of a daemon that no service manager runs
 }
 
-// ErrNoHome is returned when neither TRIPLINE_HOME nor HOME says where things are.
-var ErrNoHome = errors.New("neither TRIPLINE_HOME nor HOME is an absolute path")
+// ErrNoHome is returned when nothing says where things are.
+var ErrNoHome = errors.New("neither TRIPLINE_HOME nor HOME is an absolute path, and the password database has no home directory")
 
 // FindPlaces derives the places from the environment: $TRIPLINE_HOME holds everything when it is set; otherwise the XDG
-// variables decide, with their usual defaults under $HOME. Relative values of XDG variables are ignored, as their
-// specification demands; a relative TRIPLINE_HOME is an error, since a silent fallback would split one install in two.
-func FindPlaces(getenv func(string) string) (Places, error) {
+// variables decide, with their usual defaults under $HOME. Without HOME, the home directory of the password database counts.
+// Relative values of XDG variables are ignored, as their specification demands; a relative TRIPLINE_HOME is an error, since
+// a silent fallback would split one install in two.
+func FindPlaces(getenv func(string) string) (Places, error) { return findPlaces(getenv, passwdHome) }
+
+func findPlaces(getenv func(string) string, passwd func() string) (Places, error) {
 	home := getenv("HOME")
 	if !filepath.IsAbs(home) {
-		home = ""
+		home = passwd()
 	}
 	if root := getenv("TRIPLINE_HOME"); root != "" {
 		if !filepath.IsAbs(root) {

@@ -15,6 +15,7 @@ func TestFindPlaces(t *testing.T) {
 		env                map[string]string
 		config, log, hook  string
 		home, triplineHome string
+		passwd             string
 		err                bool
 	}{
 		{name: "home alone gives the xdg defaults", env: map[string]string{"HOME": "/home/u"},
@@ -35,11 +36,17 @@ func TestFindPlaces(t *testing.T) {
 		{name: "a relative tripline home is an error", env: map[string]string{"HOME": "/home/u", "TRIPLINE_HOME": "t"}, err: true},
 		{name: "no home at all is an error", env: map[string]string{}, err: true},
 		{name: "a relative home is no home", env: map[string]string{"HOME": "."}, err: true},
+		{name: "without a home the one of the password database counts", env: map[string]string{"HOME": "."}, passwd: "/home/p",
+			config: "/home/p/.config/tripline/tripline.yaml", log: "/home/p/.local/state/tripline/log",
+			hook: "/home/p/.local/state/tripline/run/hook.sock", home: "/home/p"},
+		{name: "a home wins over the password database", env: map[string]string{"HOME": "/home/u"}, passwd: "/home/p",
+			config: "/home/u/.config/tripline/tripline.yaml", log: "/home/u/.local/state/tripline/log",
+			hook: "/home/u/.local/state/tripline/run/hook.sock", home: "/home/u"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, err := FindPlaces(func(k string) string { return tt.env[k] })
+			p, err := findPlaces(func(k string) string { return tt.env[k] }, func() string { return tt.passwd })
 			if (err != nil) != tt.err {
 				t.Fatalf("error %v", err)
 			}
