@@ -84,6 +84,15 @@ type ownCase struct {
 // id of a tune entry as it is shown in a Match.
 func (t *tune) id() string { return string(t.layer) + ":tune:" + t.rule }
 
+// String says what the entry does: "tune delete.outside to ask in ~/shop".
+func (t *tune) String() string {
+	text := "tune " + t.rule + " to " + string(t.to)
+	if when := t.when.words(); when != "" {
+		text += " " + when
+	}
+	return text
+}
+
 // contentHash hashes a canonical rendering.
 func contentHash(b []byte) string {
 	s := sha256.Sum256(b)

@@ -23,10 +23,11 @@ import (
 // File is one rules file. Generation is 0 for files as they stand on disk; Tighten counts it up, so that a merged set can be
 // stored as files and loaded again.
 type File struct {
-	Path       string `json:"path"`
-	Layer      Layer  `json:"layer"`
-	Data       []byte `json:"data"`
-	Generation int    `json:"generation,omitempty"`
+	Path       string      `json:"path"`
+	Layer      Layer       `json:"layer"`
+	Data       []byte      `json:"data"`
+	Generation int         `json:"generation,omitempty"`
+	Mode       fs.FileMode `json:"-"` // as ReadRulesDir found it; only Lint looks at it
 }
 
 // RuleError says where a rules file is wrong. It prints as file:line:col: text.
@@ -123,7 +124,7 @@ func loadGeneration(base *Set, files []File) (*Set, error) {
 		r := s.find(t.rule)
 		switch {
 		case r == nil || r.layer != LayerBuiltin:
-			return nil, &RuleError{File: t.file, Line: t.line, Col: t.col, Msg: fmt.Sprintf("tune: there is no built-in rule %q", t.rule)}
+			return nil, &RuleError{File: t.file, Line: t.line, Col: t.col, Msg: fmt.Sprintf("tune: there is no built-in rule %q%s", t.rule, didYouMean(t.rule, base.RuleIDs()))}
 		case r.floor:
 			return nil, &RuleError{File: t.file, Line: t.line, Col: t.col, Msg: fmt.Sprintf("tune: rule %q is on the floor and cannot be tuned", t.rule)}
 		}
@@ -136,11 +137,7 @@ func loadGeneration(base *Set, files []File) (*Set, error) {
 func (s *Set) add(f File) error {
 	rules, tunes, err := parseRules(f.Layer, f.Path, f.Data)
 	if err != nil {
-		var pe *posError
-		if errors.As(err, &pe) {
-			return &RuleError{File: f.Path, Line: pe.line, Col: pe.col, Msg: pe.msg}
-		}
-		return &RuleError{File: f.Path, Line: 1, Col: 1, Msg: "the file cannot be read as rules"}
+		return ruleError(f.Path, err)
 	}
 	for _, r := range rules {
 		if old := s.find(r.id); old != nil {
@@ -231,35 +228,37 @@ func ReadRulesDir(dir string, layer Layer) ([]File, error) {
 		if len(out) == maxRulesFiles {
 			return nil, &RuleError{File: path, Line: 1, Col: 1, Msg: fmt.Sprintf("more than %d rules files", maxRulesFiles)}
 		}
-		data, err := readRulesFile(path)
+		f, err := ReadRulesFile(path, layer)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, File{Path: path, Layer: layer, Data: data})
+		out = append(out, f)
 	}
 	return out, nil
 }
 
-// readRulesFile never waits: a FIFO put in the place of a file is refused, not read.
-func readRulesFile(path string) ([]byte, error) {
+// ReadRulesFile reads one rules file. It never waits: a FIFO put in the place of a file is refused, not read. Errors carry the
+// path and no content.
+func ReadRulesFile(path string, layer Layer) (File, error) {
+	out := File{Path: path, Layer: layer}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("rules file: %w", err)
+		return out, fmt.Errorf("rules file: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("rules file: %w", err)
+		return out, fmt.Errorf("rules file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &RuleError{File: path, Line: 1, Col: 1, Msg: "not a regular file"}
+		return out, &RuleError{File: path, Line: 1, Col: 1, Msg: "not a regular file"}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxRulesFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("rules file: %w", err)
+	out.Mode = info.Mode()
+	if out.Data, err = io.ReadAll(io.LimitReader(f, maxRulesFile+1)); err != nil {
+		return out, fmt.Errorf("rules file: %w", err)
 	}
-	if len(data) > maxRulesFile {
-		return nil, &RuleError{File: path, Line: 1, Col: 1, Msg: fmt.Sprintf("file is larger than %d bytes", maxRulesFile)}
+	if len(out.Data) > maxRulesFile {
+		return out, &RuleError{File: path, Line: 1, Col: 1, Msg: fmt.Sprintf("file is larger than %d bytes", maxRulesFile)}
 	}
-	return data, nil
+	return out, nil
 }

@@ -56,36 +56,78 @@ func Tighten(old, next *Set) (merged *Set, tightened, loosened []string) {
 	return merged, tightened, loosened
 }
 
+// mergeTunes takes over what cannot soften. Of several entries for a rule the last one that applies counts, so an entry goes at
+// once only if nothing that would count in its place is weaker, and comes at once only if it is as strict as all of that.
 func mergeTunes(old, next, merged *Set, tightened, loosened *[]string) {
 	both := func(list []*tune, t *tune) bool {
 		return slices.ContainsFunc(list, func(o *tune) bool { return o.hash == t.hash })
 	}
-	raises := func(s *Set, t *tune) bool {
-		r := s.find(t.rule)
-		return r != nil && t.to.Rank() >= r.verdict.Rank()
-	}
-	for _, t := range old.tunes {
+	waits := map[string]bool{} // by rule: the person is told of it anyway
+	for i, t := range old.tunes {
 		switch {
 		case both(next.tunes, t):
 			merged.tunes = append(merged.tunes, t)
-		case raises(old, t):
-			*loosened = append(*loosened, fmt.Sprintf("tune %s to %s: removed", t.rule, t.to))
+		case t.to.Rank() > weakest(old, old.tunes[:i], t.rule):
+			waits[t.rule] = true
+			*loosened = append(*loosened, t.String()+": removed")
 			merged.tunes = append(merged.tunes, t)
 		default:
-			*tightened = append(*tightened, fmt.Sprintf("tune %s to %s: removed", t.rule, t.to))
+			*tightened = append(*tightened, t.String()+": removed")
 		}
 	}
 	for _, t := range next.tunes {
 		switch {
 		case both(old.tunes, t):
-		case raises(next, t):
-			*tightened = append(*tightened, fmt.Sprintf("tune %s to %s: added", t.rule, t.to))
+		case t.to.Rank() >= strictest(old, old.tunes, t.rule):
+			*tightened = append(*tightened, t.String()+": added")
 			merged.tunes = append(merged.tunes, t)
 		default:
-			*loosened = append(*loosened, fmt.Sprintf("tune %s to %s: added", t.rule, t.to))
+			waits[t.rule] = true
+			*loosened = append(*loosened, t.String()+": added")
+		}
+	}
+	for _, t := range next.tunes {
+		same := func(o *tune) bool { return o.rule == t.rule }
+		if all := hashes(merged.tunes, same); !slices.Equal(all, hashes(next.tunes, same)) && !waits[t.rule] {
+			waits[t.rule] = true
+			*loosened = append(*loosened, "tune "+t.rule+": the order of its entries changed")
 		}
 	}
 }
+
+func hashes(tunes []*tune, which func(*tune) bool) []string {
+	var out []string
+	for _, t := range tunes {
+		if which(t) {
+			out = append(out, t.hash)
+		}
+	}
+	return out
+}
+
+// verdicts are what a built-in rule may say without the entry that is looked at: in any profile, and by other entries.
+func verdicts(s *Set, tunes []*tune, id string) []int {
+	var out []int
+	if r := s.find(id); r != nil {
+		out = append(out, r.verdict.Rank())
+		for _, v := range r.profiles {
+			out = append(out, v.Rank())
+		}
+	}
+	for _, t := range tunes {
+		if t.rule == id {
+			out = append(out, t.to.Rank())
+		}
+	}
+	if len(out) == 0 { // there is no such rule: nothing is said
+		out = append(out, 0)
+	}
+	return out
+}
+
+func weakest(s *Set, tunes []*tune, id string) int { return slices.Min(verdicts(s, tunes, id)) }
+
+func strictest(s *Set, tunes []*tune, id string) int { return slices.Max(verdicts(s, tunes, id)) }
 
 // laterGeneration appends the files of next above every generation of old. Where old has no files, generation 0 is empty.
 func laterGeneration(old, next []File) []File {
