@@ -12,7 +12,7 @@ done
 go tool -modfile=contrib/dev/tools/go.mod staticcheck ./...
 go mod tidy -diff
 if command -v shellcheck >/dev/null 2>&1; then
-	shellcheck -s sh contrib/dev/*.sh contrib/bench/*.sh contrib/e2e/*.sh
+	shellcheck -s sh contrib/dev/*.sh contrib/bench/*.sh contrib/e2e/*.sh hooks/scripts/claude/*.sh
 else
 	echo "check: shellcheck is not installed; the shell scripts were not checked" >&2
 fi
