@@ -8,6 +8,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"github.com/tripline-sh/tripline/audit/redact"
 	"github.com/tripline-sh/tripline/daemon/approval"
 	"github.com/tripline-sh/tripline/daemon/config"
+	"github.com/tripline-sh/tripline/daemon/internal/disk"
 	"github.com/tripline-sh/tripline/daemon/internal/proc"
 	"github.com/tripline-sh/tripline/daemon/internal/sock"
 	"github.com/tripline-sh/tripline/exporters/prom"
@@ -50,6 +52,10 @@ type Options struct {
 	OwnPaths  []string          // further paths that belong to this install, such as its binaries
 	Logger    zerolog.Logger    // the zero value logs nothing
 	Adapters  []agents.Adapter  // nil = every agent
+	StartedBy string            // who keeps it running: systemd, launchd, hook or person; "" = person
+	StartedBy string            // who keeps it running: systemd, launchd, hook or person; "" = person
+	OnDemand  bool              // a hook started it: Start fails with ErrStopped while the stopped marker is there
+	Manager   *Manager          // the service manager that started it; nil = none
 
 	seam seam
 }
@@ -88,8 +94,12 @@ type Daemon struct {
 	places    config.Places
 	overrides map[string]string
 	version   string
+	startedBy string
 	homes     []string
 	ownPaths  []string
+	startedBy string
+	onDemand  bool
+	manager   *Manager
 	logger    zerolog.Logger
 	adapters  map[string]agents.Adapter
 	judges    map[string]tripwires.SettingsJudge // by agent
@@ -115,6 +125,11 @@ type Daemon struct {
 	alarms      *alarms
 	gaps        *gaps
 	spool       *spoolReader
+	newest      newest        // events of agents
+	anchor      atomic.Uint64 // highest sequence number that a denial carried out of the log
+	verified    *verified
+	canaries    canaries
+	disk        atomic.Pointer[disk.Usage] // of the log's file system, as it was last measured
 	hooks       *hookServer
 	control     *controlServer
 	metricsAddr string
@@ -145,6 +160,9 @@ func New(o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
+	if err := o.Manager.check(); err != nil {
+		return nil, err
+	}
 	cfg, err := config.Load(o.Places.ConfigFile)
 	if err != nil {
 		// A broken file is the business of Start, which may have an earlier set to go on with.
@@ -162,6 +180,10 @@ func New(o Options) (*Daemon, error) {
 		places:    o.Places,
 		overrides: o.Overrides,
 		version:   o.Version,
+		startedBy: o.StartedBy,
+		startedBy: cmp.Or(o.StartedBy, "person"),
+		onDemand:  o.OnDemand,
+		manager:   o.Manager,
 		logger:    o.Logger,
 		adapters:  make(map[string]agents.Adapter),
 		judges:    map[string]tripwires.SettingsJudge{claude.Name: claude.JudgeSettings},
@@ -180,6 +202,9 @@ func New(o Options) (*Daemon, error) {
 	}
 	if d.version == "" {
 		d.version = "dev"
+	}
+	if d.startedBy == "" {
+		d.startedBy = "person"
 	}
 	if o.seam.limits != nil {
 		d.limits = *o.seam.limits

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/tripline-sh/tripline/daemon/internal/sock"
 )
 
 // cleanup undoes one step of Start.
@@ -44,9 +42,11 @@ func (d *Daemon) Start(ctx context.Context) error {
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.limits.stop)
 		defer cancel()
 		d.stopErr = d.unwind(sctx)
+		d.manager.tell("", "cannot start: "+err.Error())
 		return err
 	}
 	d.running = true
+	d.manager.tell("READY=1", d.serving())
 	return nil
 }
 
@@ -56,7 +56,7 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 	if err := privateDirs(p.RunDir, p.StateDir, p.KeysDir, p.SpoolDir); err != nil {
 		return err
 	}
-	lock, err := sock.AcquireLock(p.LockFile)
+	lock, err := d.takeLock(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 	if err := d.recordStart(ctx); err != nil {
 		return err
 	}
+	d.measure()
 	d.background("spool", d.spool.run)
 	d.background("keeper", d.keep)
 	if fw, err := fsnotify.NewWatcher(); err != nil {
@@ -87,7 +88,13 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 		d.rules.follow(fw)
 		d.background("rules watch", func(ctx context.Context) { d.rules.watch(ctx, fw) })
 	}
-	return d.listen(ctx)
+	if err := d.listen(ctx); err != nil {
+		return err
+	}
+	if m := d.manager; m != nil && m.Notify != nil && m.Watchdog > 0 {
+		d.background("watchdog", d.watchdog)
+	}
+	return nil
 }
 
 // background runs f until Stop reaches it.
@@ -118,6 +125,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		return d.stopErr
 	}
 	d.running = false
+	d.manager.tell("STOPPING=1", "stopping")
 	d.stop()
 	d.stopErr = d.unwind(ctx)
 	return d.stopErr
@@ -163,11 +171,12 @@ func (d *Daemon) keep(ctx context.Context) {
 			_, _ = d.gate.Tick(ctx) // an error leaves the cards as they are, for the next second
 			d.declareGaps(ctx)
 			d.log.recovered(ctx)
-			d.log.measure()
+			d.measure()
 			d.m.Sessions(d.sessions.active(d.now()))
 			if d.large.Swap(false) { // else the next collection, and with it the memory, may be minutes away
 				debug.FreeOSMemory()
 			}
+			d.manager.cameRound()
 		}
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/approval"
 	"github.com/tripline-sh/tripline/daemon/internal/proc"
-	"github.com/tripline-sh/tripline/daemon/internal/sock"
 	"github.com/tripline-sh/tripline/tripwires/view"
 )
 
@@ -35,7 +34,13 @@ func (d *Daemon) openLog(ctx context.Context) error {
 		open = func(ctx context.Context, o audit.Options) (auditLog, error) { return audit.Open(ctx, o) }
 	}
 	al := &alarmLog{m: d.m, logger: d.logger, agents: func(name string) bool { return d.adapters[name] != nil }}
-	log, err := open(ctx, audit.Options{Dir: d.places.LogDir, KeyDir: d.places.KeysDir, OnCommit: al.committed})
+	log, err := open(ctx, audit.Options{
+		Dir: d.places.LogDir, KeyDir: d.places.KeysDir, CommitTimeout: commitTimeout,
+		OnCommit: func(c audit.CommitInfo) {
+			d.manager.committed(c)
+			al.committed(c)
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("cannot open the audit log: %w", err)
 	}
@@ -68,6 +73,7 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 	d.alarms = newAlarms(state(alarmPrefix))
 	d.settings = newSettingsBook(state(settingsPrefix), d.pool.Reader(ctx), d.path)
 	d.spool = newSpoolReader(d, state(spoolPrefix))
+	d.verified = newVerified(state(stateVerified))
 	if err != nil {
 		return err
 	}
@@ -78,11 +84,9 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 		return fmt.Errorf("cannot read the end of the audit log: %w", err)
 	}
 	for i := range tail {
-		if d.sessions.replay(&tail[i]) {
-			d.calls.end(sessionKey{tail[i].Agent, tail[i].Session})
-		}
-		d.calls.replay(&tail[i])
+		d.replay(&tail[i])
 	}
+	d.sessions.settle()
 	return nil
 }
 
@@ -201,6 +205,7 @@ func (d *Daemon) recordStart(ctx context.Context) error {
 	p := d.policy.Load()
 	_, err := d.log.Append(ctx, &audit.Entry{Record: record.Record{Kind: record.DaemonStart, Detail: map[string]string{
 		"version": d.version, "pid": strconv.Itoa(d.pid), "mode": p.cfg.Mode, "profile": p.cfg.Profile, "rule_set": p.set.Hash(),
+		"started_by": d.startedBy,
 	}}})
 	if err != nil {
 		return fmt.Errorf("the start cannot be recorded: %w", err)
@@ -217,7 +222,7 @@ func (d *Daemon) recordStart(ctx context.Context) error {
 
 // listen opens both sockets. The one of hooks comes last: nothing is missing any more when the first event arrives.
 func (d *Daemon) listen(ctx context.Context) error {
-	cl, err := sock.Listen(ctx, d.places.ControlSocket)
+	cl, err := d.manager.listener(ctx, controlSocketName, d.places.ControlSocket)
 	if err != nil {
 		return err
 	}
@@ -227,7 +232,7 @@ func (d *Daemon) listen(ctx context.Context) error {
 		defer cancel()
 		return d.control.close(ctx)
 	})
-	hl, err := sock.Listen(ctx, d.places.HookSocket)
+	hl, err := d.manager.listener(ctx, hookSocketName, d.places.HookSocket)
 	if err != nil {
 		return err
 	}

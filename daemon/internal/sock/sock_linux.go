@@ -48,3 +48,9 @@ func gone(pidfd int) bool {
 }
 
 func closeFD(fd int) { unix.Close(fd) }
+
+// listens reports whether listen was called on a socket.
+func listens(fd int) bool {
+	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	return err == nil && n != 0
+}
