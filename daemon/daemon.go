@@ -53,7 +53,6 @@ type Options struct {
 	Logger    zerolog.Logger    // the zero value logs nothing
 	Adapters  []agents.Adapter  // nil = every agent
 	StartedBy string            // who keeps it running: systemd, launchd, hook or person; "" = person
-	StartedBy string            // who keeps it running: systemd, launchd, hook or person; "" = person
 	OnDemand  bool              // a hook started it: Start fails with ErrStopped while the stopped marker is there
 	Manager   *Manager          // the service manager that started it; nil = none
 
@@ -94,7 +93,6 @@ type Daemon struct {
 	places    config.Places
 	overrides map[string]string
 	version   string
-	startedBy string
 	homes     []string
 	ownPaths  []string
 	startedBy string
@@ -180,7 +178,6 @@ func New(o Options) (*Daemon, error) {
 		places:    o.Places,
 		overrides: o.Overrides,
 		version:   o.Version,
-		startedBy: o.StartedBy,
 		startedBy: cmp.Or(o.StartedBy, "person"),
 		onDemand:  o.OnDemand,
 		manager:   o.Manager,
@@ -202,9 +199,6 @@ func New(o Options) (*Daemon, error) {
 	}
 	if d.version == "" {
 		d.version = "dev"
-	}
-	if d.startedBy == "" {
-		d.startedBy = "person"
 	}
 	if o.seam.limits != nil {
 		d.limits = *o.seam.limits
