@@ -40,8 +40,8 @@ func sessions(ctx context.Context, src source, from, to time.Time, fn func(recor
 	var order []*summary
 	bad := fs.rows(ctx, Range{From: from, To: to}, func(f *file, row segment.Row) error {
 		r, err := record.Unmarshal(row.Leaf)
-		if err != nil || r.Session == "" {
-			return nil // Verify tells
+		if err != nil || r.Session == "" || r.Source == "canary" {
+			return nil // Verify tells of the first; a canary is no session of an agent
 		}
 		key := [2]string{r.Agent, r.Session}
 		s := byID[key]

@@ -28,6 +28,7 @@ type alarmLog struct {
 	broken atomic.Bool   // a commit failed: the log may have written records of its own since
 	moved  atomic.Bool   // the files grew since they were last measured
 	looked atomic.Uint64 // sequence number up to which its own records are counted
+	bytes  atomic.Int64  // of its files, as they were last measured
 }
 
 // Append implements auditLog.
@@ -123,5 +124,6 @@ func (l *alarmLog) measure() {
 			sum += fi.Size()
 		}
 	}
+	l.bytes.Store(sum)
 	l.m.LogBytes(sum)
 }

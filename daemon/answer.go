@@ -18,6 +18,7 @@ func (d *Daemon) answer(x *exchange, receipt audit.Receipt) wire.Reply {
 	v := x.verdict
 	if v.Decision == event.Deny {
 		v.Reason = anchored(v.Reason, receipt)
+		d.carriedOut(receipt.Seq)
 	}
 	return d.encode(x.req.h.Agent, x.req.h.Event, v)
 }

@@ -55,6 +55,8 @@ func newControlServer(d *Daemon, ln *net.UnixListener) *controlServer {
 		"GET /v1/rules":                  d.getRules,
 		"POST /v1/rules/reload":          d.postReload,
 		"POST /v1/settings/announce":     d.postAnnounce,
+		"POST /v1/canary":                d.postCanary,
+		"GET /v1/metrics":                d.getMetrics,
 	} {
 		mux.HandleFunc(pattern, d.endpoint(h))
 	}

@@ -14,38 +14,6 @@ import (
 	"github.com/tripline-sh/tripline/daemon/control"
 )
 
-func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) error {
-	p := d.policy.Load()
-	loosening, restart, err := d.rules.status()
-	s := control.Status{
-		Version:       d.version,
-		PID:           d.pid,
-		Started:       d.started,
-		Mode:          p.cfg.Mode,
-		Profile:       p.cfg.Profile,
-		OnDown:        p.cfg.OnDown,
-		HookSocket:    d.places.HookSocket,
-		ControlSocket: d.places.ControlSocket,
-		MetricsAddr:   d.metricsAddr,
-		LogDir:        d.log.Dir(),
-		Size:          d.log.Size(),
-		Root:          d.log.Root(),
-		GenesisKey:    d.log.VerifierKey(),
-		RuleSet:       p.set.Hash(),
-		Rules:         p.set.Len(),
-		Loosening:     append(loosening, prefixed("after a restart: ", restart)...),
-		Pending:       d.gate.Pending(),
-		Alarms:        d.alarms.list(),
-	}
-	if err != nil {
-		s.RulesError = err.Error()
-	}
-	if err := d.log.Err(); err != nil {
-		s.Alarms = append(s.Alarms, "the audit log takes no records: "+err.Error())
-	}
-	return writeJSON(w, s)
-}
-
 func (d *Daemon) getCalls(w http.ResponseWriter, r *http.Request) error {
 	f, err := control.ParseCallsQuery(r.URL.Query())
 	if err != nil {
@@ -104,16 +72,19 @@ func (d *Daemon) postVerify(w http.ResponseWriter, r *http.Request) error {
 	}
 	if req.Key != "" && req.Key != d.log.VerifierKey() {
 		d.m.VerifyFailed()
-		return writeJSON(w, record.Verification{Outcome: "KEY", Size: d.log.Size(), Root: d.log.Root(),
-			Detail: "the log is signed with another key than the one that was given"})
+		v := record.Verification{Outcome: "KEY", Size: d.log.Size(), Root: d.log.Root(),
+			Detail: "the log is signed with another key than the one that was given"}
+		d.noteVerified(r, v)
+		return writeJSON(w, v)
 	}
 	v, err := d.log.Verify(r.Context(), anchors...)
-	if r.Context().Err() == nil && (err != nil || v.Outcome != "OK") {
+	if r.Context().Err() == nil && (err != nil || v.Outcome != outcomeOK) {
 		d.m.VerifyFailed()
 	}
 	if err != nil {
 		return err
 	}
+	d.noteVerified(r, v)
 	return writeJSON(w, v)
 }
 

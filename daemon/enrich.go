@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
@@ -17,15 +18,20 @@ import (
 // enrich adds what the event itself does not say: who connected, what the session did before, and the call as the rules
 // see it.
 func (d *Daemon) enrich(x *exchange) {
-	x.peer = peerRecord(x.req)
-	x.firstCwd, x.project = d.sessions.seen(x.sess, x.ev.Cwd)
-	d.sessions.note(x.sess, x.at, x.kind == event.KindSessionStart)
+	x.peer, x.agentProc = peerRecord(x.req)
+	if x.canary {
+		x.firstCwd = x.ev.Cwd
+	} else {
+		d.meet(x)
+	}
 	if !x.late {
 		x.token = d.token.check(x.req.h.Token)
 	}
 	if x.token != "" {
 		x.note("token", x.token)
-		d.warnToken(x)
+		if !x.canary {
+			d.warnToken(x)
+		}
 	}
 	if x.kind != event.KindPreTool && x.kind != event.KindSkillShell {
 		return
@@ -45,23 +51,32 @@ func (d *Daemon) enrich(x *exchange) {
 	}
 }
 
+// meet puts an event to its session.
+func (d *Daemon) meet(x *exchange) {
+	x.firstCwd, x.project = d.sessions.seen(x.sess, x.ev.Cwd)
+	v := sighting{at: x.at, cwd: d.path(x.ev.Cwd), agent: x.agentProc, start: x.kind == event.KindSessionStart}
+	if !x.late {
+		v.hook = time.Unix(0, x.req.h.Started)
+	}
+	d.sessions.note(x.sess, v)
+	d.heard(x.req.h.Agent, x.at)
+}
+
 // peerRecord says who connected: what the kernel tells, and the agent process as a claim.
-func peerRecord(r *request) *record.Peer {
+func peerRecord(r *request) (*record.Peer, proc.Process) {
 	if r.peer == nil {
-		return nil
+		return nil, proc.Process{}
 	}
 	p := &record.Peer{UID: r.peer.UID, GID: r.peer.GID, PID: r.peer.PID}
 	if self, err := proc.Lookup(r.peer.PID); err == nil {
 		p.Exe = self.Exe
 	}
-	if a, ok := proc.Agent(r.peer.PID); ok {
-		p.AgentPID, p.AgentExe = a.PID, a.Exe
-	}
+	agent, _ := proc.Agent(r.peer.PID)
 	if r.peer.Gone() { // then the number may have been another process all along
-		p.Exe, p.AgentPID, p.AgentExe = "", 0, ""
+		p.Exe, agent = "", proc.Process{}
 	}
-	p.Exe, p.AgentExe = clip(p.Exe, maxPathText), clip(p.AgentExe, maxPathText)
-	return p
+	p.Exe, p.AgentPID, p.AgentExe = clip(p.Exe, maxPathText), agent.PID, clip(agent.Exe, maxPathText)
+	return p, agent
 }
 
 // inputMAC is the keyed hash that joins records by input. The key is kept apart from the log, so that the log does not

@@ -194,7 +194,7 @@ func (d *Daemon) failureEntries(x *exchange) (first, second *audit.Entry) {
 		x.note("payload_sha256", x.req.streamHash)
 	}
 	if x.peer == nil {
-		x.peer = peerRecord(x.req)
+		x.peer, _ = peerRecord(x.req)
 	}
 	if x.verdict.Decision == event.Deny {
 		x.who, x.basis = "rule:"+x.fail.rule, "proved"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/daemon/internal/proc"
 	"github.com/tripline-sh/tripline/hooks/agents"
 	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/tripwires"
@@ -20,13 +21,15 @@ type exchange struct {
 	kind    event.Kind
 	gates   bool // a failure of ours must deny
 	workBy  time.Time
-	source  string // hook or spool
+	source  string // hook, canary or spool
+	canary  bool   // a test of ours and no call of an agent
 	late    bool
 	at      time.Time // when the event came; of a spooled one what its hook claims, never later than now
 
 	ev        *event.Event // nil until it was decoded
 	sess      sessionKey
 	peer      *record.Peer
+	agentProc proc.Process // PID 0 = could not tell
 	firstCwd  string
 	project   string
 	token     string // what is wrong with the install token, "" if nothing is
@@ -67,7 +70,7 @@ func (d *Daemon) begin(req *request) *exchange {
 		p:      d.policy.Load(),
 		kind:   event.KindOther,
 		gates:  d.failClosed(req.h.Agent, req.h.Event),
-		source: "hook",
+		source: sourceHook,
 		callID: record.NewID(now),
 		at:     now,
 		since:  now,
@@ -123,10 +126,14 @@ func (d *Daemon) fanOut(x *exchange) {
 	}
 	now := d.now()
 	x.leave(now)
+	if x.canary {
+		d.canaryDone(x)
+		return
+	}
 	for _, t := range x.times {
 		d.m.Stage(t.stage, t.d)
 	}
-	if started := time.Unix(0, x.req.h.Started); x.source == "hook" && !started.After(now) && now.Sub(started) < maxDeadline {
+	if started := time.Unix(0, x.req.h.Started); x.source == sourceHook && !started.After(now) && now.Sub(started) < maxDeadline {
 		d.m.Hook(x.req.h.Agent, max(0, now.Sub(started)-x.held))
 	}
 	if x.fail != nil && x.gates {
@@ -138,5 +145,8 @@ func (d *Daemon) fanOut(x *exchange) {
 	d.m.Call(x.req.h.Agent, x.ev.Tool, string(x.verdict.Decision))
 	if x.dec.Rule != "" {
 		d.m.Tripwire(x.dec.Rule, string(x.dec.Verdict))
+		if x.dec.Floor && x.dec.Verdict == event.Deny {
+			d.m.Floor(x.dec.Rule)
+		}
 	}
 }

@@ -87,6 +87,9 @@ func (d *Daemon) decode(x *exchange) *failure {
 	}
 	x.ev, x.kind = ev, ev.Kind
 	x.sess.session = d.name(ev.Session)
+	if x.canary = d.isCanary(x); x.canary {
+		x.source = sourceCanary
+	}
 	x.gates = x.gates || ev.Kind.Gates()
 	if len(ev.Input) > 0 {
 		if x.canonical, err = x.adapter.CanonicalInput(ev.Tool, ev.Input); err != nil {
@@ -158,7 +161,9 @@ func (d *Daemon) decide(x *exchange) {
 		return
 	}
 	x.project = x.dec.Project
-	d.sessions.setProject(x.sess, x.dec.Project)
+	if !x.canary {
+		d.sessions.setProject(x.sess, x.dec.Project)
+	}
 	v := event.Verdict{Decision: x.dec.Verdict, Rule: x.dec.Rule}
 	if !x.dec.Enforced {
 		v.Decision = event.Pass
@@ -193,6 +198,9 @@ func (d *Daemon) decide(x *exchange) {
 		x.who, x.basis = "rule:"+x.dec.Rule, "proved"
 	}
 	x.verdict = v
+	if x.canary {
+		x.decideCanary()
+	}
 }
 
 // append makes the record durable before the hook's patience ends.
@@ -208,7 +216,7 @@ func (d *Daemon) settle(x *exchange, e *audit.Entry) {
 	for _, f := range x.durable {
 		f()
 	}
-	if x.kind == event.KindConfigChange {
+	if x.kind == event.KindConfigChange || x.canary { // a canary's call never runs
 		return
 	}
 	r := &e.Record

@@ -55,7 +55,7 @@ func (r approvalRecorder) Record(ctx context.Context, ev approval.Event) (uint64
 			e.Record.Who, e.Record.WhoBasis = "person", "claimed"
 		}
 	case record.ApprovalRequested:
-		e.Record.Source = "hook"
+		e.Record.Source = sourceHook
 		if ev.Call != "" {
 			e.State = append(e.State, audit.StateOp{Key: heldPrefix + ev.Call, Value: []byte(c.ID)})
 		}

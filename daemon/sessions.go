@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
+	"github.com/tripline-sh/tripline/daemon/internal/proc"
 )
 
 // maxSessions bounds what is remembered of sessions. Forgetting one costs only its first directory.
@@ -23,9 +24,13 @@ type session struct {
 	firstCwd    string
 	project     string
 	tokenWarned bool
-	started     bool      // its start was seen
-	last        time.Time // its newest event
-	used        uint64    // for forgetting the one that was idle longest
+	started     bool         // its start was seen
+	first       time.Time    // its oldest event
+	last        time.Time    // its newest event
+	cwd         string       // of its newest event, as it may be shown
+	agent       proc.Process // that runs it; PID 0 = could not tell
+	letGo       time.Time    // when it was told to call our hooks no more; zero if it was not, or calls them all the same
+	used        uint64       // for forgetting the one that was idle longest
 }
 
 // sessions remembers the live sessions. It is safe for concurrent use.
@@ -51,17 +56,39 @@ func (s *sessions) seen(k sessionKey, cwd string) (firstCwd, project string) {
 	return e.firstCwd, e.project
 }
 
-// note keeps the time of a session's event, and whether it is its start.
-func (s *sessions) note(k sessionKey, at time.Time, start bool) {
+// sighting is what one event shows of its session.
+type sighting struct {
+	at    time.Time
+	cwd   string       // as it may be shown
+	agent proc.Process // PID 0 = could not tell
+	start bool         // the event is the session's start
+	hook  time.Time    // when the hook was called; a claim
+}
+
+// note keeps what an event shows of its session.
+func (s *sessions) note(k sessionKey, v sighting) {
 	if k.session == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.get(k)
-	e.started = e.started || start
-	if at.After(e.last) {
-		e.last = at
+	e.started = e.started || v.start
+	if v.at.IsZero() || v.at.Before(e.last) {
+		return
+	}
+	if e.first.IsZero() {
+		e.first = v.at
+	}
+	e.last = v.at
+	if v.cwd != "" {
+		e.cwd = v.cwd
+	}
+	if v.agent.PID > 0 {
+		e.agent = v.agent
+	}
+	if v.hook.After(e.letGo) {
+		e.letGo = time.Time{}
 	}
 }
 
@@ -143,14 +170,37 @@ func (s *sessions) replay(r *record.Record) (ended bool) {
 	case r.Session == "":
 	case r.Kind == record.SessionEnd:
 		at := time.Time{}
-		if r.Late { // its record is younger than itself
-			at, _ = time.Parse(time.RFC3339Nano, r.Detail[detailSpooledAt])
+		if r.Late {
+			at = happened(r)
 		}
 		return s.end(k, at)
 	default:
 		s.seen(k, r.Cwd)
-		s.note(k, r.Time, r.Kind == record.SessionStart)
+		v := sighting{at: happened(r), cwd: r.Cwd, start: r.Kind == record.SessionStart}
+		if r.Event != "" && !r.Late {
+			v.hook = r.Time
+		}
+		if r.Peer != nil {
+			v.agent.PID = r.Peer.AgentPID // settled when all is read
+		}
+		s.note(k, v)
 		s.setProject(k, r.Project)
+		if r.Detail[detailLetGo] != "" {
+			s.goes(k, r.Time)
+		}
 	}
 	return false
+}
+
+// happened is when what a record of an event tells of happened: one from the spool is younger than its event. Zero if it
+// does not say.
+func happened(r *record.Record) time.Time {
+	if !r.Late {
+		return r.Time
+	}
+	at, err := time.Parse(time.RFC3339Nano, r.Detail[detailSpooledAt])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

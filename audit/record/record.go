@@ -45,13 +45,16 @@ const (
 	TamperSettings      Kind = "tamper.settings"  // a settings change was blocked
 	TamperPolicy        Kind = "tamper.policy"    // a managed settings change, which cannot be blocked
 	TamperScriptChanged Kind = "tamper.script-changed"
-	TamperDeniedRan     Kind = "tamper.denied-ran"  // a call that we denied ran all the same
-	TamperUnrecorded    Kind = "tamper.unrecorded"  // a call that ran has no request record
-	TamperUndecodable   Kind = "tamper.undecodable" // an event that its adapter could not read
-	Gap                 Kind = "gap"                // something could not be recorded; says what and how many
+	TamperDeniedRan     Kind = "tamper.denied-ran"    // a call that we denied ran all the same
+	TamperUnrecorded    Kind = "tamper.unrecorded"    // a call that ran has no request record
+	TamperUndecodable   Kind = "tamper.undecodable"   // an event that its adapter could not read
+	TamperHooksRemoved  Kind = "tamper.hooks-removed" // our entries are gone from a settings file, or switched off, without a person's word
+	TamperBinary        Kind = "tamper.binary"        // the hook program that our entries name is gone or is another one
+	Gap                 Kind = "gap"                  // something could not be recorded; says what and how many
 	DaemonStart         Kind = "daemon.start"
 	DaemonStop          Kind = "daemon.stop"
 	DaemonAlarm         Kind = "daemon.alarm"
+	DaemonVerify        Kind = "daemon.verify"         // the log was verified by the daemon; says how that ended
 	CommitUnknown       Kind = "daemon.commit-unknown" // a commit failed, was read back, and this is what was found
 )
 

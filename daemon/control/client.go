@@ -129,24 +129,44 @@ func (c *Client) Announce(ctx context.Context, req AnnounceRequest) (AnnounceRes
 	return r, c.call(ctx, http.MethodPost, "/v1/settings/announce", nil, req, &r)
 }
 
+// Canary returns a session whose first events are taken for a test of the hooks, and for no call of an agent.
+func (c *Client) Canary(ctx context.Context, req CanaryRequest) (CanaryResponse, error) {
+	var r CanaryResponse
+	return r, c.call(ctx, http.MethodPost, "/v1/canary", nil, req, &r)
+}
+
+// Metrics returns Tripline's own metrics in the Prometheus text format.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
+	return c.text(ctx, http.MethodGet, "/v1/metrics", nil, nil)
+}
+
 // call makes one request and decodes its answer into out.
 func (c *Client) call(ctx context.Context, method, path string, q url.Values, in, out any) error {
-	res, done, err := c.do(ctx, method, path, q, in)
+	b, err := c.text(ctx, method, path, q, in)
 	if err != nil {
 		return err
-	}
-	defer done()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil {
-		return fmt.Errorf("the daemon's answer was cut off: %w", err)
-	}
-	if len(b) > maxAnswer {
-		return fmt.Errorf("the daemon's answer is larger than %d bytes", maxAnswer)
 	}
 	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("the daemon's answer cannot be read: %w", err)
 	}
 	return nil
+}
+
+// text makes one request and returns its whole answer.
+func (c *Client) text(ctx context.Context, method, path string, q url.Values, in any) ([]byte, error) {
+	res, done, err := c.do(ctx, method, path, q, in)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("the daemon's answer was cut off: %w", err)
+	}
+	if len(b) > maxAnswer {
+		return nil, fmt.Errorf("the daemon's answer is larger than %d bytes", maxAnswer)
+	}
+	return b, nil
 }
 
 // lines makes one request and hands each line of its answer to fn.

@@ -14,9 +14,20 @@ const maxAncestors = 16
 
 // Process is one process as it was seen. Exe is "" if the system does not tell.
 type Process struct {
-	PID  int32
-	PPID int32
-	Exe  string
+	PID   int32
+	PPID  int32
+	Exe   string
+	Start uint64 // when it started, in a measure of the system; tells two processes with the same number apart. 0 = unknown
+	Ended bool   // it ended, and its parent has not noticed yet
+}
+
+// Alive reports whether the process lives, as far as can be told: another process with its number is not it.
+func (p Process) Alive() bool {
+	now, err := Lookup(p.PID)
+	if err != nil {
+		return !missing(err)
+	}
+	return !now.Ended && now.Start == p.Start
 }
 
 // Agent returns the first ancestor of pid that is not a shell or a wrapper that hook commands are started through. It is

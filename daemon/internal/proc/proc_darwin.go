@@ -18,7 +18,20 @@ func Lookup(pid int32) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	return Process{PID: pid, PPID: k.Eproc.Ppid, Exe: unix.ByteSliceToString(k.Proc.P_comm[:])}, nil
+	const zombie = 5 // SZOMB
+	return Process{PID: pid, PPID: k.Eproc.Ppid, Exe: unix.ByteSliceToString(k.Proc.P_comm[:]),
+		Start: uint64(time.Unix(k.Proc.P_starttime.Unix()).UnixMicro()), Ended: k.Proc.P_stat == zombie}, nil
+}
+
+// missing reports whether an error of Lookup says that there is no such process.
+func missing(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EIO) }
+
+// Began is when the process started. Zero if that is unknown.
+func (p Process) Began() time.Time {
+	if p.Start == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(p.Start))
 }
 
 // Watch watches one process by its number and start time.

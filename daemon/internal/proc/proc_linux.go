@@ -34,18 +34,36 @@ func Lookup(pid int32) (Process, error) {
 	// The program's name stands in parentheses and may hold anything; the fields are counted from the last one.
 	i := bytes.LastIndexByte(buf[:n], ')')
 	fields := bytes.Fields(buf[i+1 : n])
-	if i < 0 || len(fields) < 2 {
+	if i < 0 || len(fields) < 20 {
 		return Process{}, errStat
 	}
 	ppid, err := strconv.ParseInt(string(fields[1]), 10, 32)
 	if err != nil {
 		return Process{}, errStat
 	}
+	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return Process{}, errStat
+	}
+	ended := fields[0][0] == 'Z' || fields[0][0] == 'X'
 	exe, err := os.Readlink(dir + "/exe")
 	if err != nil {
 		exe = "" // another user's process, or a kernel thread
 	}
-	return Process{PID: pid, PPID: int32(ppid), Exe: strings.TrimSuffix(exe, " (deleted)")}, nil
+	return Process{PID: pid, PPID: int32(ppid), Exe: strings.TrimSuffix(exe, " (deleted)"), Start: start, Ended: ended}, nil
+}
+
+// missing reports whether an error of Lookup says that there is no such process.
+func missing(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// Began is when the process started, give or take what the clock was set by since. Zero if that is unknown.
+func (p Process) Began() time.Time {
+	up := SinceBoot()
+	if p.Start == 0 || up == 0 {
+		return time.Time{}
+	}
+	const tick = 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs
+	return time.Now().Add(time.Duration(p.Start)*tick - up)
 }
 
 // Watch pins one process so that its end can be told apart from another process with its number.

@@ -100,3 +100,44 @@ func TestSinceBootAdvances(t *testing.T) {
 		t.Errorf("the boot id changes: %q, %q", first, second)
 	}
 }
+
+func TestAProcessIsAliveUntilItEndsAndAnotherWithItsNumberIsNot(t *testing.T) {
+	t.Parallel()
+	before := time.Now()
+	cmd := exec.Command("/bin/sh", "-c", "read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Lookup(int32(cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Alive() {
+		t.Error("a process that waits is not alive")
+	}
+	if b := p.Began(); b.Before(before.Add(-2*time.Second)) || b.After(time.Now().Add(2*time.Second)) {
+		t.Errorf("began %v, started at %v", b, before)
+	}
+	other := p
+	other.Start--
+	if other.Alive() {
+		t.Error("another process with the same number is taken for it")
+	}
+	in.Close()
+	for deadline := time.Now().Add(5 * time.Second); p.Alive(); { // it ends before this test, its parent, asks for its status
+		if time.Now().After(deadline) {
+			t.Fatal("its end was not seen")
+		}
+	}
+	_ = cmd.Wait()
+	if p.Alive() {
+		t.Error("alive after its end")
+	}
+	if (Process{}).Alive() {
+		t.Error("no process is alive")
+	}
+}
