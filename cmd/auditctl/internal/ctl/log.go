@@ -72,9 +72,9 @@ func (a *app) openFiles(p config.Places) (*audit.Reader, error) {
 	switch {
 	case errors.Is(err, audit.ErrLocked):
 		return nil, &Error{Code: exitUnreachable, Msg: "a daemon holds the log but does not answer on " + p.ControlSocket, Err: err,
-			Hints: []string{"stop it with SIGTERM (its process id is in " + p.LockFile + ") and try again"}}
+			Hints: []string{"end it and start it anew: " + a.paste("restart")}}
 	case errors.Is(err, audit.ErrNotFound):
-		return nil, &Error{Code: exitNothing, Msg: "there is no log yet in " + p.LogDir, Err: err, Hints: []string{"start the daemon: triplined"}}
+		return nil, &Error{Code: exitNothing, Msg: "there is no log yet in " + p.LogDir, Err: err, Hints: []string{a.startHint()}}
 	case err != nil:
 		return nil, failf("", "the log cannot be read: %v", err)
 	}
@@ -133,7 +133,7 @@ func (a *app) controlError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, control.ErrUnreachable):
-		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{"start the daemon: triplined"}}
+		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{a.startHint()}}
 	case errors.As(err, &re):
 		e := &Error{Code: exitError, Msg: re.Message, Err: err}
 		if re.Status == 404 {

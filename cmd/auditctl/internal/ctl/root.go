@@ -83,6 +83,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 		a.explain(),
 		a.approvals(),
 		a.rules(),
+		a.start(), a.stop(), a.restart(), a.purge(),
 		a.install(), a.uninstall(),
 		a.pathsCmd(),
 	)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// agentVariables are what coding agents put into the environment of the commands that they run.
+var agentVariables = [...]string{
+	"CLAUDECODE", "AI_AGENT", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI", "GEMINI_CLI", "GEMINI_SESSION_ID",
+	"QWEN_CODE_SESSION_ID", "OPENCODE", "COPILOT_CLI", "CURSOR_AGENT",
+}
+
+// needPerson refuses what only a person may do in a shell that an agent started. An agent can drop the variables; what really
+// stops it is the floor, which sees the command before it runs. This is for mistakes, and for agents without our hooks.
+func (a *app) needPerson(what string) error {
+	for _, name := range agentVariables {
+		if a.Getenv(name) != "" {
+			return failf("open a terminal that no agent started, and run it there",
+				"this shell runs under a coding agent (%s is set), and %s takes a person", name, what)
+		}
+	}
+	return nil
+}
+
+// paste is a command line of this program that works when it is pasted into a shell.
+func (a *app) paste(args ...string) string {
+	words := append([]string{a.self()}, args...)
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word for a POSIX shell where that is needed.
+func shellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@,", r)
+	}
+	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// startHint is what to do when no daemon answers.
+func (a *app) startHint() string { return fmt.Sprintf("start the daemon: %s", a.paste("start")) }

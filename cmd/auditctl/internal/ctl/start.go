@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
+	"github.com/tripline-sh/tripline/daemon/config"
+	"github.com/tripline-sh/tripline/daemon/control"
+)
+
+// How long a start may take. A daemon with a large log reads its end first.
+const (
+	startTime = 60 * time.Second
+	askEvery  = 30 * time.Millisecond
+)
+
+func (a *app) start() *cobra.Command {
+	return &cobra.Command{
+		Use:   "start",
+		Short: "Start the daemon, or say that it runs",
+		Long: `Start the daemon and wait until it answers. Where a user session of systemd or launchd answers, the daemon is put under it and
+comes again at login; elsewhere it is detached from this shell. What auditctl stop left is taken away. Starting twice is harmless.
+
+Exit codes: 0 it runs, 1 it does not, 2 usage.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runStart(cmd.Context()) },
+	}
+}
+
+func (a *app) restart() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart",
+		Short: "Stop the daemon and start it again, after an upgrade for example",
+		Long: `End the daemon and start the one beside this program. Calls of agents that come meanwhile wait where the service manager holds
+the socket; elsewhere the hook starts the daemon, or such a call is denied.
+
+Exit codes: 0 it runs, 1 it does not, 2 usage.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRestart(cmd.Context()) },
+	}
+}
+
+// keeper is who keeps the daemon of this install running.
+type keeper struct {
+	service.Manager
+	why string // why it is no other one
+}
+
+// keeper finds the service manager, and the daemon beside this program.
+func (a *app) keeper(ctx context.Context, p config.Places) (*keeper, error) {
+	in := service.Install{
+		Program: filepath.Join(filepath.Dir(a.Exe), "triplined"), Args: p.Dirs().Args(),
+		HookSocket: p.HookSocket, ControlSocket: p.ControlSocket, LogFile: p.DaemonLog, Private: p.TriplineHome != "",
+	}
+	if v := a.Getenv("TRIPLINE_METRICS_LISTEN"); v != "" { // the daemon gets no environment
+		in.Args = append(in.Args, "--metrics-listen="+v)
+	}
+	m, why, err := service.Detect(ctx, service.ThisHost(runtime.GOOS, p.Home, a.Getenv), in)
+	if err != nil {
+		return nil, failf("", "%v", err)
+	}
+	return &keeper{Manager: m, why: why}, nil
+}
+
+// program makes sure that there is a daemon to start.
+func (a *app) program() error {
+	path := filepath.Join(filepath.Dir(a.Exe), "triplined")
+	if fi, err := os.Stat(path); err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
+		return failf("install the three programs into one directory", "triplined is not beside this program: %s", path)
+	}
+	return nil
+}
+
+func (a *app) runStart(ctx context.Context) error {
+	p, err := a.places()
+	if err != nil {
+		return err
+	}
+	if err := a.program(); err != nil {
+		return err
+	}
+	k, err := a.keeper(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := unmark(p); err != nil {
+		return err
+	}
+	if st, err := a.ask(ctx, p); err == nil {
+		fmt.Fprint(a.Err, "nothing to do: it runs already\n")
+		return a.sayRunning(p, k, st, false)
+	}
+	return a.bringUp(ctx, p, k, k.Start)
+}
+
+func (a *app) runRestart(ctx context.Context) error {
+	p, err := a.places()
+	if err != nil {
+		return err
+	}
+	if err := a.program(); err != nil {
+		return err
+	}
+	k, err := a.keeper(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := unmark(p); err != nil {
+		return err
+	}
+	// one that the manager runs is ended by the manager, which holds the sockets meanwhile
+	if st, err := a.ask(ctx, p); err != nil || st.StartedBy != k.Name() {
+		if _, err := service.End(ctx, p.LockFile, stopTime); err != nil {
+			return failf("", "%v", err)
+		}
+	}
+	return a.bringUp(ctx, p, k, k.Restart)
+}
+
+// bringUp starts the daemon by begin and waits until it answers.
+func (a *app) bringUp(ctx context.Context, p config.Places, k *keeper, begin func(context.Context) (<-chan error, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	_, err := os.Lstat(filepath.Join(p.KeysDir, "log.pub"))
+	first := errors.Is(err, fs.ErrNotExist)
+	old, _ := service.Holder(p.LockFile) // one that is about to end may still answer
+	done, err := begin(ctx)
+	if err != nil {
+		return a.notUp(ctx, k, err)
+	}
+	st, err := a.await(ctx, p, done, old)
+	if err != nil {
+		return a.notUp(ctx, k, err)
+	}
+	return a.sayRunning(p, k, st, first)
+}
+
+// await asks the daemon until it answers, or until it has ended.
+func (a *app) await(ctx context.Context, p config.Places, done <-chan error, old int) (control.Status, error) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		st, err := a.ask(ctx, p)
+		if err == nil && st.PID != old {
+			return st, nil
+		}
+		select {
+		case end := <-done:
+			// another one may have been quicker: then that one holds the lock, and answers now or soon
+			if pid, err := service.Holder(p.LockFile); err == nil && pid != 0 && pid != old {
+				done = nil
+				continue
+			}
+			if st, err := a.ask(ctx, p); err == nil {
+				return st, nil
+			}
+			if end == nil {
+				end = errors.New("exit status 0")
+			}
+			return control.Status{}, fmt.Errorf("it ended at once (%w)", end)
+		case <-ctx.Done():
+			return control.Status{}, fmt.Errorf("it does not answer: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// ask asks the daemon once.
+func (a *app) ask(ctx context.Context, p config.Places) (control.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	return (&control.Client{Socket: p.ControlSocket}).Status(ctx)
+}
+
+// notUp says why the daemon is not there, in its own words where it has some.
+func (a *app) notUp(ctx context.Context, k *keeper, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	e := &Error{Code: exitError, Msg: "the daemon did not come up: " + cause.Error(), Err: cause}
+	if errors.Is(cause, service.ErrForeign) {
+		e.Hints = []string{"nothing was started"}
+		return e
+	}
+	if words := k.LastWords(ctx); words != "" {
+		fmt.Fprintf(a.Err, "the daemon's last words:\n")
+		for line := range strings.Lines(words) {
+			fmt.Fprintf(a.Err, "  %s\n", show.Line(strings.TrimSuffix(line, "\n"), 1000))
+		}
+	}
+	e.Hints = []string{"all that it said: " + k.Where(), "mend that, then: " + a.paste("start")}
+	return e
+}
+
+// sayRunning describes the daemon that answers.
+func (a *app) sayRunning(p config.Places, k *keeper, st control.Status, first bool) error {
+	by := map[string]string{"systemd": "kept by systemd: " + service.UnitNames, "launchd": "kept by launchd: " + service.Label}[st.StartedBy]
+	where := k.Where()
+	if by == "" {
+		by, where = "detached from this shell; hooks start it again when it is away", p.DaemonLog
+	}
+	metrics := "off"
+	if st.MetricsAddr != "" {
+		metrics = st.MetricsAddr
+	}
+	fmt.Fprintf(a.Out, "triplined runs (pid %d, version %s)\n", st.PID, show.Line(st.Version, 100))
+	for _, row := range [][2]string{{"manager", by}, {"messages", where}, {"hooks", st.HookSocket}, {"control", st.ControlSocket}, {"metrics", metrics}, {"log", st.LogDir}} {
+		fmt.Fprintf(a.Out, "  %-9s %s\n", row[0], show.Line(row[1], 500))
+	}
+	if first {
+		fmt.Fprintf(a.Out, "a new log was begun; keep its key outside this machine, `%s verify --key` checks against it:\n  %s\n", a.self(), show.Line(st.GenesisKey, 300))
+	}
+	if k.Name() == service.None && k.why != "" {
+		fmt.Fprintf(a.Err, "no service manager is used: %s\n", show.Line(k.why, 500))
+	}
+	if st.StartedBy == k.Name() {
+		for _, n := range k.Notes() {
+			fmt.Fprintf(a.Err, "note: %s\n", show.Line(n, 300))
+		}
+	} else if k.Name() != service.None {
+		fmt.Fprintf(a.Err, "note: %s does not keep this daemon; to hand it over: %s\n", k.Name(), a.paste("restart"))
+	}
+	a.warnMetrics(p, st)
+	return nil
+}
+
+// warnMetrics tells of an address of the metrics that could not be had.
+func (a *app) warnMetrics(p config.Places, st control.Status) {
+	if st.MetricsAddr != "" {
+		return
+	}
+	listen := a.Getenv("TRIPLINE_METRICS_LISTEN")
+	if c, err := config.Load(p.ConfigFile); listen == "" && err == nil {
+		listen = c.MetricsListen
+	}
+	if listen != "" && listen != "off" {
+		fmt.Fprintf(a.Err, "warning: there are no metrics: %s is taken, or cannot be had; metrics.listen in %s names another, or off\n",
+			show.Line(listen, 200), show.Line(p.ConfigFile, 500))
+	}
+}
+
+// unmark takes away what auditctl stop left.
+func unmark(p config.Places) error {
+	if err := os.Remove(p.StoppedFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failf("", "the mark of auditctl stop cannot be removed: %v", err)
+	}
+	return nil
+}
