@@ -13,7 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -34,47 +34,73 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE) // whoever read stderr may be gone; that must not end the daemon
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	manager, err := serviceManager()
+	if err != nil {
+		os.Exit(fail(os.Stderr, err, exitError))
+	}
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, manager, os.Stdout, os.Stderr))
 }
 
-// run is the whole program. It returns the exit code.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	overrides, showVersion, err := parseFlags(args, getenv, stdout)
+// run is the whole program. It returns the exit code. manager is nil if no service manager started it.
+func run(ctx context.Context, args []string, getenv func(string) string, manager *daemon.Manager, stdout, stderr io.Writer) int {
+	o, err := parseFlags(args, getenv, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
 		return fail(stderr, err, exitUsage)
-	case showVersion:
+	case o.version:
 		fmt.Fprintln(stdout, "triplined", versionText())
 		return exitOK
 	}
-	places, err := config.FindPlaces(getenv)
+	places, err := o.places(getenv)
 	if err != nil {
 		return fail(stderr, err, exitError)
 	}
 	if places.TriplineHome != "" {
 		fmt.Fprintf(stderr, "triplined: TRIPLINE_HOME is in force: %s\n", places.TriplineHome)
 	}
-	if err := harden(); err != nil {
-		fmt.Fprintf(stderr, "triplined: memory is not protected from this user's other processes: %v\n", err)
-	}
 	logger := newLogger(stderr, getenv)
+	if path := o.logPath(places); path != "" {
+		f, err := openLog(path)
+		if err != nil {
+			return fail(stderr, err, exitError)
+		}
+		defer f.Close()
+		logger = newLogger(f, getenv)
+		_ = debug.SetCrashOutput(f, debug.CrashOptions{}) // else the last words may be lost
+	}
+	if err := harden(); err != nil {
+		logger.Warn().Err(err).Msg("memory is not protected from this user's other processes")
+	}
 	d, err := daemon.New(daemon.Options{
 		Places:    places,
-		Overrides: overrides,
+		Overrides: o.overrides,
 		Version:   versionText(),
 		Homes:     homes(places),
 		OwnPaths:  ownPrograms(),
 		Logger:    logger,
+		StartedBy: o.starter(manager),
+		OnDemand:  o.onDemand,
+		Manager:   manager,
 	})
-	if err != nil {
-		return fail(stderr, err, exitError)
+	if err == nil {
+		err = d.Run(ctx, func() { ready(d, logger) })
 	}
-	if err := d.Run(ctx, func() { ready(d, logger) }); err != nil {
-		return fail(stderr, err, exitError)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, daemon.ErrStopped):
+		logger.Info().Str("marker", places.StoppedFile).Msg("not started for a hook: a person stopped the daemon; `auditctl start` starts it")
+		return exitOK
+	case o.onDemand && daemon.IsRunning(err):
+		logger.Info().Msg("not started for a hook: another one was faster")
+		return exitError
 	}
-	return exitOK
+	if o.logPath(places) != "" {
+		logger.Error().Err(err).Msg("the daemon ends")
+	}
+	return fail(stderr, err, exitError)
 }
 
 // ready says once that hooks are served.
@@ -86,77 +112,15 @@ func ready(d *daemon.Daemon, logger zerolog.Logger) {
 	logger.Info().Int("pid", os.Getpid()).Str("version", versionText()).Str("hook", a.Hook).Str("control", a.Control).Str("metrics", a.Metrics).Msg("ready")
 }
 
-// parseFlags reads the command line: each configuration key is a flag with dashes. Only keys that were given override
-// the file; TRIPLINE_METRICS_LISTEN is as good as its flag, which wins.
-func parseFlags(args []string, getenv func(string) string, stdout io.Writer) (overrides map[string]string, version bool, err error) {
-	overrides = make(map[string]string)
-	if v := getenv("TRIPLINE_METRICS_LISTEN"); v != "" {
-		overrides["metrics.listen"] = v
-	}
-	fs := flag.NewFlagSet("triplined", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.BoolVar(&version, "version", false, "print the version and exit")
-	def, checked := config.Default(), config.Default()
-	for _, key := range config.Keys() {
-		fs.Func(flagName(key), help(key, def.Get(key)), func(v string) error {
-			if err := checked.Set(key, v); err != nil {
-				return err
-			}
-			overrides[key] = v
-			return nil
-		})
-	}
-	err = fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage)
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return nil, false, err
-	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if v, ok := overrides["metrics.listen"]; err == nil && ok {
-		err = checked.Set("metrics.listen", v)
-	}
-	return overrides, version, err
-}
-
-const usage = `Usage: triplined [flags]
-
-Judge and record what coding agents do. Runs in the foreground until SIGINT or SIGTERM.
-Flags override tripline.yaml. TRIPLINE_HOME moves everything below one directory;
-TRIPLINE_METRICS_LISTEN sets --metrics-listen.
-
-Exit codes: 0 stopped as asked, 1 error, 2 usage.
-
-`
-
-func flagName(key string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(key) }
-
-func help(key, def string) string {
-	text := map[string]string{
-		"mode":           "`MODE`: guard, ask, plan, auto or observe",
-		"profile":        "`PROFILE`: standard, strict or ci",
-		"on_down":        "what install tells hooks to do without a daemon, `WORD`: deny or allow",
-		"gate":           "default `GATE` of calls that need a person: native or hold",
-		"hold":           "how long a held call waits, a `DURATION`",
-		"unmapped":       "`VERDICT` on tools that nothing knows: pass, ask or deny",
-		"metrics.listen": "`ADDRESS` of the metrics: HOST:PORT on loopback, unix:PATH or off",
-		"log.retention":  "`TIME` to keep records: only forever in this version",
-	}[key]
-	return text + " (default " + def + ")"
-}
-
 // newLogger writes for people on a terminal, and JSON lines otherwise.
-func newLogger(stderr io.Writer, getenv func(string) string) zerolog.Logger {
-	if f, ok := stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		stderr = zerolog.ConsoleWriter{Out: f, NoColor: getenv("NO_COLOR") != "", TimeFormat: "15:04:05"}
+func newLogger(to io.Writer, getenv func(string) string) zerolog.Logger {
+	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		to = zerolog.ConsoleWriter{Out: f, NoColor: getenv("NO_COLOR") != "", TimeFormat: "15:04:05"}
 	}
-	return zerolog.New(stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger()
+	return zerolog.New(to).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 }
 
-// homes is $HOME as this process was started with it.
+// homes is the home directory that this process was started with.
 func homes(p config.Places) []string {
 	if p.Home == "" {
 		return nil
