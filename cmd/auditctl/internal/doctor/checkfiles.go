@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+)
+
+func checkFiles(_ context.Context, f *Facts) []Finding {
+	var out []Finding
+	add := func(p Finding) {
+		if len(out) < maxListed {
+			out = append(out, p)
+		}
+	}
+	for _, file := range f.Files {
+		evidence := fmt.Sprintf("%s: mode %04o, uid %d", file.Path, file.Perm, file.UID)
+		mode := "600"
+		if file.Kind == "directory" {
+			mode = "700"
+		}
+		mend := "chmod " + mode + " " + quote(file.Path)
+		switch {
+		case file.UID >= 0 && file.UID != f.UID:
+			add(Finding{ID: "files.owner", Severity: Problem, Text: "another user owns " + file.Path, Evidence: evidence,
+				Command: fmt.Sprintf("sudo chown -R %d %s", f.UID, quote(file.Path))})
+		case file.Kind == "key" && file.Linked:
+			add(Finding{ID: "files.link", Severity: Problem, Text: "a key is a symbolic link, which another program may redirect: " + file.Path, Evidence: evidence,
+				Command: "ls -l " + quote(file.Path)})
+		case file.Perm&0o022 != 0:
+			add(Finding{ID: "files.writable", Severity: Problem, Text: "others may write to " + file.Path, Evidence: evidence, Command: mend})
+		case file.Kind == "key" && filepath.Ext(file.Path) != ".pub" && file.Perm&0o077 != 0:
+			add(Finding{ID: "files.readable", Severity: Problem, Text: "others may read a key: " + file.Path, Evidence: evidence, Command: mend})
+		case file.Kind == "directory" && file.Perm&0o077 != 0:
+			add(Finding{ID: "files.open", Severity: Warning, Text: "others may look into " + file.Path, Evidence: evidence, Command: mend})
+		}
+	}
+	return out
+}
+
+// A socket's path has this many bytes, the end included.
+const (
+	sunPathLinux  = 108
+	sunPathDarwin = 104
+)
+
+func checkSockets(_ context.Context, f *Facts) []Finding {
+	limit := sunPathLinux
+	if runtime.GOOS == "darwin" {
+		limit = sunPathDarwin
+	}
+	var out []Finding
+	for _, path := range []string{f.Places.HookSocket, f.Places.ControlSocket} {
+		if len(path) >= limit {
+			out = append(out, Finding{ID: "sockets.long", Severity: Problem, Evidence: path, Command: "export XDG_RUNTIME_DIR=/run/user/$(id -u)",
+				Text: fmt.Sprintf("the path of a socket has %d bytes, and the system takes %d: no daemon can listen there", len(path), limit-1)})
+			break
+		}
+	}
+	return out
+}
+
+func checkService(_ context.Context, f *Facts) []Finding {
+	var out []Finding
+	own := filepath.Join(filepath.Dir(f.Exe), "triplined")
+	for _, u := range f.Units {
+		p := Finding{ID: "service.unit", Severity: Warning, Command: f.Self + " restart", Evidence: u.Path}
+		switch {
+		case u.Wants != "" && u.Listens != u.Wants:
+			p.Text = "the service manager listens on another socket than the one of this install: " + u.Listens
+		case u.Wants != "":
+			continue
+		case !u.Exists:
+			p.Severity = Problem
+			p.Text = "the service manager would start a program that is not there: " + u.Program
+		case !sameFile(u.Program, own):
+			p.Text = "the service manager starts another program than the triplined beside this one: " + u.Program
+		default:
+			continue
+		}
+		out = append(out, p)
+	}
+	if st := f.Status; st != nil && len(f.Units) == 0 && st.StartedBy == "person" && f.User.Wired() {
+		out = append(out, Finding{ID: "service.none", Severity: Note, Command: f.Self + " restart",
+			Text: "the daemon was started by hand: nothing starts it again after a reboot but the next hook or you"})
+	}
+	return out
+}
+
+func checkShell(_ context.Context, f *Facts) []Finding {
+	if f.UnderAgent == "" {
+		return nil
+	}
+	return []Finding{{ID: "shell.agent", Severity: Note, Evidence: f.UnderAgent + " is set",
+		Text: "this runs under a coding agent: what changes anything is refused to it; a person's own shell sees what really is in force"}}
+}
