@@ -54,10 +54,12 @@ func Tree(name string) *cobra.Command { return (&app{Env: Env{Name: name}}).root
 // app carries what commands share.
 type app struct {
 	Env
-	started bool // a command's own code has begun
+	started bool   // a command's own code has begun
+	version string // of this program
 }
 
 func (a *app) root(version string) *cobra.Command {
+	a.version = version
 	root := &cobra.Command{
 		Use:   a.Name,
 		Short: "What did the coding agent do, what was stopped, and why",
@@ -85,6 +87,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 		a.rules(),
 		a.start(), a.stop(), a.restart(), a.purge(),
 		a.install(), a.uninstall(),
+		a.status(), a.doctor(), a.agents(),
 		a.pathsCmd(),
 	)
 	return root
