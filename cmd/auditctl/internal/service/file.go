@@ -15,8 +15,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// header begins every file that we leave with a service manager. A file without it is somebody else's.
-const header = "Written by Tripline (auditctl start); auditctl stop --disable takes it out."
+// header begins every file that we leave with a service manager. A file without it is somebody else's. It stands in a comment
+// of XML, too, where two dashes would end it.
+const header = "Written by Tripline (auditctl start), which writes it anew when it differs: put changes into a drop-in."
 
 // maxUnit bounds a file that is compared.
 const maxUnit = 64 << 10

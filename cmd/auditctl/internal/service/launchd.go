@@ -50,7 +50,7 @@ func plistText(in *Install) []byte {
 	}
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- ` + strings.ReplaceAll(header, "--", "- -") + ` -->
+<!-- ` + header + ` -->
 <plist version="1.0">
 <dict>
 	<key>Label</key>

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // systemd is the user's own instance of systemd.
 type systemd struct {
 	h     Host
 	files []file // service, hook socket, control socket
+	begun time.Time
 }
 
 // findSystemd returns the user's manager if it answers and reads the directory that we write to; else it says why not.
@@ -101,6 +103,7 @@ func (s *systemd) ctl(ctx context.Context, args ...string) error {
 
 // prepare is what start and restart have in common: the units, at login too, and the sockets.
 func (s *systemd) prepare(ctx context.Context) error {
+	s.begun = time.Now()
 	if err := s.write(ctx); err != nil {
 		return err
 	}
@@ -119,8 +122,7 @@ func (s *systemd) Start(ctx context.Context) (<-chan error, error) {
 	return nil, s.ctl(ctx, "start", serviceUnit)
 }
 
-// Restart leaves the sockets alone: calls that come meanwhile wait in them. Only where their units do not run yet, or changed, must
-// they be made anew.
+// Restart leaves the sockets alone: calls that come meanwhile wait in them.
 func (s *systemd) Restart(ctx context.Context) (<-chan error, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -164,7 +166,8 @@ func (s *systemd) Disable(ctx context.Context) ([]string, error) {
 func (s *systemd) Where() string { return "journalctl --user -u " + serviceUnit }
 
 func (s *systemd) LastWords(ctx context.Context) string {
-	out, err := s.h.run(ctx, probeTime, "journalctl", "--user", "-u", serviceUnit, "-n", "20", "--no-pager", "-o", "cat")
+	out, err := s.h.run(ctx, probeTime, "journalctl", "--user", "-q", "-u", serviceUnit,
+		"--since", "@"+strconv.FormatInt(s.begun.Unix(), 10), "-n", strconv.Itoa(maxTailLines), "--no-pager", "-o", "cat")
 	if err != nil {
 		return ""
 	}
