@@ -279,6 +279,27 @@ func progMkdir(x *evaluation, c *command) {
 	x.execute(c)
 }
 
+// removeArchived judges what tar deletes once it is in the archive: each operand counts from the last -C before it.
+func (x *evaluation) removeArchived(c *command, operands []shell.Word) {
+	at := *c
+	for i := 0; i < len(c.args) && len(operands) > 0; i++ {
+		t := c.args[i].Text
+		dir, glued := strings.CutPrefix(t, "--directory=")
+		switch {
+		case glued:
+			at.Cwd = joinCwd(at.Cwd, dir)
+		case (t == "-C" || t == "--directory") && i+1 < len(c.args):
+			i++
+			at.Cwd = joinCwd(at.Cwd, c.args[i].Text)
+		case strings.HasPrefix(t, "-C") && len(t) > 2:
+			at.Cwd = joinCwd(at.Cwd, t[2:])
+		case t == operands[0].Text:
+			x.remove(&at, operands[0], removal{recursive: true, form: "tar", note: "removed after archiving"})
+			operands = operands[1:]
+		}
+	}
+}
+
 func progTar(x *evaluation, c *command) {
 	if c.Remote {
 		x.execute(c)
@@ -299,9 +320,7 @@ func progTar(x *evaluation, c *command) {
 		x.nested(w.Text, c, "tar")
 	}
 	if p.has("--remove-files") {
-		for _, w := range p.operands {
-			x.remove(c, w, removal{recursive: true, form: "tar", note: "removed after archiving"})
-		}
+		x.removeArchived(c, p.operands)
 	}
 	create := strings.Contains(mode, "c") || p.has("-c", "--create")
 	if create {

@@ -41,6 +41,7 @@ func progMake(x *evaluation, c *command) {
 			}
 		}
 	}
+	x.makesOwn(c, &p)
 	x.execute(c)
 }
 

@@ -178,10 +178,17 @@ func progUnlink(x *evaluation, c *command) {
 	x.removeRest(c, how)
 }
 
-// progTrash covers the programs that move to a trash can: they can be undone.
+// progTrash covers the programs that move to a trash can: they can be undone, as long as what undoes it is still there.
 func progTrash(x *evaluation, c *command) {
 	p := parseArgs(c.args, optSpec{})
 	for _, w := range p.operands {
-		x.remove(c, w, removal{form: "trash", note: "moved to the trash"})
+		how := removal{form: "trash", note: "moved to the trash"}
+		for _, l := range x.locate(c, w) {
+			switch l.place {
+			case string(paths.HomeRoot), string(paths.ProjectRoot), string(paths.System):
+				how.recursive = how.recursive || l.directory || !l.res.Exists // a whole directory goes with its name
+			}
+		}
+		x.remove(c, w, how)
 	}
 }

@@ -10,11 +10,15 @@ import (
 	"github.com/tripline-sh/tripline/tripwires/shell"
 )
 
-// ourVerbs are the sub-commands of auditctl that change state: they are a person's, never an agent's.
-var ourVerbs = wordSet("stop", "install", "uninstall", "trust", "relax", "reload", "approve", "deny", "remember", "revoke", "import", "rewind")
+// ourVerbs are the sub-commands of auditctl that change state: they are a person's, never an agent's. What starts the daemon,
+// asks, tests or shows something is everybody's.
+var ourVerbs = wordSet("stop", "restart", "install", "uninstall", "purge", "trust", "relax", "new", "reload", "approve", "deny", "remember", "revoke", "import", "rewind")
 
 // ourGroups are words that may stand before such a verb.
 var ourGroups = wordSet("rules", "approvals", "grants", "approval", "rule", "grant", "config", "daemon", "log")
+
+// ciVerbs are the verbs of the group ci: they make and end an install of their own.
+var ciVerbs = wordSet("start", "finish")
 
 const daemonName = "triplined"
 
@@ -93,6 +97,7 @@ func (x *evaluation) isOurTool(c *command) bool {
 
 // ourVerb reports whether the words after auditctl change state. explain takes a command after it, which is only text.
 func (x *evaluation) ourVerb(c *command) bool {
+	verbs := ourVerbs
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
 		switch {
@@ -103,8 +108,11 @@ func (x *evaluation) ourVerb(c *command) bool {
 		case strings.HasPrefix(w.Text, "-"):
 			// Without knowing every option, the next word may be its value or the verb: look at both.
 			continue
-		case ourVerbs[w.Text]:
+		case verbs[w.Text]:
 			return true
+		case w.Text == "ci":
+			verbs = ciVerbs
+			continue
 		case ourGroups[w.Text]:
 			continue
 		case i > 0 && strings.HasPrefix(c.args[i-1].Text, "-") && !strings.Contains(c.args[i-1].Text, "="):
