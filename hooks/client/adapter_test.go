@@ -16,11 +16,13 @@ func TestCannedDeniesAreWhatTheAdapterWouldWrite(t *testing.T) {
 	t.Parallel()
 	for _, name := range gates {
 		for f := spool.Absent; f <= spool.Output; f++ {
-			c, _ := classify("claude", name)
-			stdout, stderr := canned(c, name, f)
-			want := claude.Adapter{}.Encode(name, event.Verdict{Decision: event.Deny, Rule: f.Rule(), Reason: reason(f)})
-			if stdout != string(want.Stdout) || stderr != string(want.Stderr) || want.Exit != exitDeny {
-				t.Errorf("%s, fault %d: canned\n%s%s, the adapter writes (exit %d)\n%s%s", name, f, stdout, stderr, want.Exit, want.Stdout, want.Stderr)
+			for _, start := range commands {
+				c, _ := classify("claude", name)
+				stdout, stderr := canned(c, name, f, start)
+				want := claude.Adapter{}.Encode(name, event.Verdict{Decision: event.Deny, Rule: f.Rule(), Reason: reason(f, start)})
+				if stdout != string(want.Stdout) || stderr != string(want.Stderr) || want.Exit != exitDeny {
+					t.Errorf("%s, fault %d: canned\n%s%s, the adapter writes (exit %d)\n%s%s", name, f, stdout, stderr, want.Exit, want.Stdout, want.Stderr)
+				}
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
-const usage = "usage: tripline-hook -s SOCKET [-u UID] [-q SPOOLDIR] [-t MS] [-o allow] [-n TOKEN] AGENT EVENT\n"
+const usage = "usage: tripline-hook -s SOCKET [-u UID] [-q SPOOLDIR] [-t MS] [-o allow] [-n TOKEN] AGENT EVENT [-- DAEMON ARG...]\n"
 
 // args is a command line.
 type args struct {
@@ -21,7 +21,11 @@ type args struct {
 	token     string
 	agent     string
 	event     string
+	daemon    []string // the command line that starts the daemon; nil = nothing does
 }
+
+// startMark stands between the event and the command line that starts the daemon.
+const startMark = "--"
 
 // maxPatience keeps a mistyped -t from overflowing anything.
 const maxPatience = 24 * time.Hour
@@ -49,10 +53,13 @@ func parseArgs(in []string, ownUID uint32) (a args, wrong string) {
 		}
 		in = in[2:]
 	}
-	if len(in) != 2 {
+	if len(in) < 2 || len(in) > 2 && in[2] != startMark {
 		return a, "want AGENT and EVENT after the options"
 	}
 	a.agent, a.event = in[0], in[1]
+	if len(in) > 2 {
+		a.daemon = in[3:]
+	}
 	switch {
 	case a.socket == "":
 		return a, "no -s SOCKET"
@@ -60,8 +67,25 @@ func parseArgs(in []string, ownUID uint32) (a args, wrong string) {
 		return a, "unknown agent"
 	case a.event == "" || len(a.event) > wire.MaxName:
 		return a, "EVENT is empty or too long"
+	case len(in) > 2 && (len(a.daemon) == 0 || a.daemon[0] == "" || a.daemon[0][0] != '/'):
+		// A name would be looked up in the agent's directory or in its PATH.
+		return a, "want the absolute path of a program after --"
 	}
 	return a, ""
+}
+
+// eventOf is the EVENT of a command line that may be broken, "" if it has none.
+func eventOf(in []string) string {
+	for i, s := range in {
+		if s == startMark {
+			in = in[:i]
+			break
+		}
+	}
+	if len(in) == 0 {
+		return ""
+	}
+	return in[len(in)-1]
 }
 
 func (a *args) set(opt byte, v string) (wrong string) {

@@ -24,12 +24,17 @@ const (
 	// retryConnect is the pause between attempts to connect to a socket whose queue is full.
 	retryConnect = 5 * time.Millisecond
 
+	// startTime is how long a daemon that we started may take until it listens, startPause the pause between looks.
+	startTime  = time.Second
+	startPause = 10 * time.Millisecond
+
 	exitOK   = 0
 	exitDeny = 2
 )
 
 // Process is what Run needs of the process around it.
 type Process struct {
+	Name    string    // argv[0]: the hook's own path where the agent gave one; it is shown and never run
 	Args    []string  // the command line without the program's name
 	Started time.Time // start of main: the deadline counts from here
 	In      int       // descriptors of stdin, stdout and stderr
@@ -114,7 +119,7 @@ func (h *hook) fail(f spool.Fault) int {
 		m.Answer = spool.Passed
 	default:
 		m.Answer = spool.Denied
-		stdout, stderr := canned(h.class, h.a.event, f)
+		stdout, stderr := canned(h.class, h.a.event, f, startCommand(h.p.Name))
 		exit, _ = h.say([]byte(stdout), []byte(stderr), exitDeny)
 	}
 	if h.a.spool != "" && h.buf != nil {
@@ -134,7 +139,7 @@ func (h *hook) lastResort() (exit int) {
 			exit = exitDeny
 		}
 	}()
-	stdout, stderr := canned(h.class, h.a.event, spool.Internal)
+	stdout, stderr := canned(h.class, h.a.event, spool.Internal, "")
 	exit, _ = h.say([]byte(stdout), []byte(stderr), exitDeny)
 	return exit
 }
@@ -153,7 +158,7 @@ func (h *hook) header() wire.Header {
 
 // refuseArgs answers a command line that makes no sense. It may come before anything that could fail.
 func refuseArgs(p Process, wrong string) int {
-	if n := len(p.Args); n > 0 && harmless(p.Args[n-1]) {
+	if harmless(eventOf(p.Args)) {
 		return exitOK
 	}
 	h := &hook{p: p}

@@ -19,6 +19,7 @@ func (h *hook) connect() (int, spool.Fault) {
 		return -1, spool.Internal
 	}
 	until := h.soon()
+	var s starting
 	for {
 		switch err := sys.Connect(fd, h.a.socket); err {
 		case nil:
@@ -40,7 +41,9 @@ func (h *hook) connect() (int, spool.Fault) {
 				return -1, fault
 			}
 		case syscall.ENOENT, syscall.ECONNREFUSED:
-			return -1, spool.Absent
+			if fault := h.start(&s); fault != 0 {
+				return -1, fault
+			}
 		default:
 			return -1, spool.Unreachable
 		}

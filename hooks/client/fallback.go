@@ -68,8 +68,8 @@ func classifyClaude(event string) (c class, known bool) {
 
 // canned returns what the agent is told when a gate event fails for f: what the adapter writes for a deny, with one text a fault.
 // Event is a known gate event and the texts are plain ASCII without quotes or backslashes, so that nothing needs escaping.
-func canned(c class, event string, f spool.Fault) (stdout, stderr string) {
-	reason := reason(f)
+func canned(c class, event string, f spool.Fault, start string) (stdout, stderr string) {
+	reason := reason(f, start)
 	if c == gateConfig {
 		stdout = `{"decision":"block","reason":"` + reason + `"}`
 	} else {
@@ -79,20 +79,19 @@ func canned(c class, event string, f spool.Fault) (stdout, stderr string) {
 	return stdout, "tripline: denied (" + f.Rule() + ")\n"
 }
 
-// reason is the text of a canned deny.
-func reason(f spool.Fault) string {
+// reason is the text of a canned deny. start is the command by which a person starts the daemon, "" if it is not known.
+func reason(f spool.Fault, start string) string {
 	const (
 		head = "Tripline refused this without judging it: "
 		tail = " This is a fault of the guard, not of what you asked for. Do not retry it and do not look for a way around: tell your user. "
-		up   = "The user can start the daemon (triplined); after that, the same call can be made again."
 		look = "The user should look at the daemon's messages (triplined); once the cause is gone, the same call can be made again."
 	)
 	var what, advice string
 	switch f {
 	case spool.Absent:
-		what, advice = "the Tripline daemon is not running.", up
+		what, advice = "the Tripline daemon is not running.", startAdvice(start)
 	case spool.Unreachable:
-		what, advice = "the socket of the Tripline daemon cannot be used.", up
+		what, advice = "the socket of the Tripline daemon cannot be used.", startAdvice(start)
 	case spool.Impostor:
 		what, advice = "a process of another user answers on the socket of the Tripline daemon.",
 			"The user should find out which process that is before anything else runs."

@@ -17,7 +17,11 @@ TEXT onSignal<>(SB), NOSPLIT|NOFRAME, $0
 	SYSCALL
 	RET
 
-// restore is where onSignal returns to.
+// onNothing is a handler that does nothing.
+TEXT onNothing<>(SB), NOSPLIT|NOFRAME, $0
+	RET
+
+// restore is where a handler returns to.
 TEXT restore<>(SB), NOSPLIT|NOFRAME, $0
 	MOVL $15, AX // rt_sigreturn
 	SYSCALL
@@ -26,6 +30,12 @@ TEXT restore<>(SB), NOSPLIT|NOFRAME, $0
 // func handlerPC() uintptr
 TEXT ·handlerPC(SB), NOSPLIT, $0-8
 	LEAQ onSignal<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func nothingPC() uintptr
+TEXT ·nothingPC(SB), NOSPLIT, $0-8
+	LEAQ onNothing<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET
 

@@ -17,9 +17,19 @@ TEXT onSignal<>(SB), NOSPLIT|NOFRAME, $0
 	SVC
 	RET
 
+// onNothing is a handler that does nothing.
+TEXT onNothing<>(SB), NOSPLIT|NOFRAME, $0
+	RET
+
 // func handlerPC() uintptr
 TEXT ·handlerPC(SB), NOSPLIT, $0-8
 	MOVD $onSignal<>(SB), R0
+	MOVD R0, ret+0(FP)
+	RET
+
+// func nothingPC() uintptr
+TEXT ·nothingPC(SB), NOSPLIT, $0-8
+	MOVD $onNothing<>(SB), R0
 	MOVD R0, ret+0(FP)
 	RET
 

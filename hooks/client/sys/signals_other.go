@@ -30,3 +30,6 @@ func CatchSignals() (int, error) {
 	}()
 	return r, nil
 }
+
+// defaultSignals does nothing: a signal that was ignored at start is ignored in what this process starts too.
+func defaultSignals() error { return nil }

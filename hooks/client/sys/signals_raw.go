@@ -15,8 +15,9 @@ import (
 //lint:ignore U1000 the assembly reads it
 var wakeFD int32
 
-// handlerPC and restorerPC return the addresses of the two assembly routines. restorerPC is 0 where the kernel brings its own.
+// handlerPC, nothingPC and restorerPC return the addresses of assembly routines. restorerPC is 0 where the kernel brings its own.
 func handlerPC() uintptr
+func nothingPC() uintptr
 func restorerPC() uintptr
 
 // sigaction is the kernel's struct sigaction, the same on these machines.
@@ -38,11 +39,7 @@ func CatchSignals() (int, error) {
 		return -1, err
 	}
 	wakeFD = int32(w)
-	const onStack, hasRestorer, sigIgn = 0x08000000, 0x04000000, 1
-	act := sigaction{handler: handlerPC(), flags: onStack, restorer: restorerPC(), mask: ^uint64(0)}
-	if act.restorer != 0 {
-		act.flags |= hasRestorer
-	}
+	act := call(handlerPC(), 0)
 	for _, sig := range [...]syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		var old sigaction
 		if e := rtSigaction(sig, nil, &old); e != 0 {
@@ -56,6 +53,44 @@ func CatchSignals() (int, error) {
 		}
 	}
 	return r, nil
+}
+
+const (
+	sigIgn     = 1 // a handler
+	sigMax     = 64
+	saOnStack  = 0x08000000
+	saRestart  = 0x10000000
+	saRestorer = 0x04000000
+	setMask    = 2
+)
+
+// call is the action of calling a handler.
+func call(pc uintptr, flags uint64) sigaction {
+	act := sigaction{handler: pc, flags: flags | saOnStack, restorer: restorerPC(), mask: ^uint64(0)}
+	if act.restorer != 0 {
+		act.flags |= saRestorer
+	}
+	return act
+}
+
+// defaultSignals makes a program that this thread starts begin with no signal blocked and none ignored. Here, a signal that was
+// ignored goes on to have no effect: exec turns a handler into the default, but leaves what is ignored.
+func defaultSignals() error {
+	act := call(nothingPC(), saRestart)
+	for sig := syscall.Signal(1); sig <= sigMax; sig++ {
+		var old sigaction
+		if rtSigaction(sig, nil, &old) != 0 || old.handler != sigIgn {
+			continue
+		}
+		if e := rtSigaction(sig, &act, nil); e != 0 {
+			return e
+		}
+	}
+	var none uint64
+	if _, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&none)), 0, unsafe.Sizeof(none), 0, 0); e != 0 {
+		return e
+	}
+	return nil
 }
 
 func rtSigaction(sig syscall.Signal, act, old *sigaction) syscall.Errno {

@@ -79,3 +79,6 @@ func PeerUID(fd int) (uint32, error) {
 
 // adviseHuge does nothing: this system has no such advice.
 func adviseHuge([]byte) {}
+
+// closeOnExec marks every descriptor but the standard ones.
+func closeOnExec() { closeEach() }
