@@ -88,6 +88,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 		a.start(), a.stop(), a.restart(), a.purge(),
 		a.install(), a.uninstall(),
 		a.status(), a.doctor(), a.agents(),
+		a.ci(),
 		a.pathsCmd(),
 	)
 	return root

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ci is what a job of a continuous integration service needs beside the daemon: a private directory for the job, the
+// files by which a runner hands values from step to step, and, at the end, a summary and artefacts of what the agent did. It
+// starts nothing and never asks the daemon. All text of the log is hostile here: see text.go.
+package ci
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+const (
+	jobFile = "ci.json"
+	maxJob  = 64 << 10
+
+	// maxSocket is the longest path of a socket that every system takes.
+	maxSocket = 103
+	// longest is the longest name of a socket below a job's directory.
+	longest = "/run/control.sock"
+)
+
+// ErrNoJob says that no job was started in a directory.
+var ErrNoJob = errors.New("no job was started here")
+
+// Job is one guarded job, as it is kept in its directory.
+type Job struct {
+	V        int       `json:"v"`
+	Dir      string    `json:"dir"`           // private, real path; holds everything
+	Home     string    `json:"tripline_home"` // another name of Dir, where that is too long for a socket; else Dir
+	Settings string    `json:"settings"`      // the agent's settings file that is wired
+	Agent    string    `json:"agent"`
+	Mode     string    `json:"mode"`
+	Profile  string    `json:"profile"`
+	OnDown   string    `json:"on_down"`
+	Metrics  string    `json:"metrics"`
+	Key      string    `json:"key"` // the log's verifier key, "" until the daemon has answered
+	Started  time.Time `json:"started"`
+	// Finished is when the job was finished first; zero while it runs.
+	Finished time.Time `json:"finished,omitzero"`
+	// What was found out then, for whoever finishes the job again.
+	Died    bool     `json:"died,omitempty"`    // the daemon was gone
+	Altered bool     `json:"altered,omitempty"` // the hooks were not as they had been put there
+	Daemon  string   `json:"daemon,omitempty"`  // the daemon's version
+	Agents  []string `json:"agents,omitempty"`  // each agent that was seen, with its version
+}
+
+// Load reads the job of a directory. ErrNoJob: there is none.
+func Load(dir string) (*Job, error) {
+	path := filepath.Join(dir, jobFile)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("%w: %s", ErrNoJob, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxJob))
+	if err != nil {
+		return nil, err
+	}
+	var j Job
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&j); err != nil || j.V != 1 || !filepath.IsAbs(j.Dir) || !filepath.IsAbs(j.Home) || !filepath.IsAbs(j.Settings) {
+		return nil, fmt.Errorf("%s cannot be read as a job of this version", path)
+	}
+	return &j, nil
+}
+
+// Save keeps the job in its directory.
+func (j *Job) Save() error {
+	b, err := json.MarshalIndent(j, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(j.Dir, jobFile), append(b, '\n'), 0o600, renameio.IgnoreUmask())
+}
+
+// New makes the directory of a new job: dir, which must be empty or absent, or, if dir is "", a new one below temp. The
+// caller saves the job.
+func New(dir, temp string) (*Job, error) {
+	if dir == "" {
+		made, err := os.MkdirTemp(temp, "tripline-")
+		if err != nil {
+			return nil, fmt.Errorf("no directory for the job: %w", err)
+		}
+		dir = made
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("%q is not an absolute path", dir)
+	}
+	if err := private(dir); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	home, err := shortName(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{V: 1, Dir: dir, Home: home}, nil
+}
+
+// private makes sure that dir is an empty directory that is this user's alone.
+func private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("no directory for the job: %w", err)
+	}
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case !fi.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case !ok || int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to another user", dir)
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%s is not empty; a job needs a directory of its own", dir)
+	}
+	return os.Chmod(dir, 0o700)
+}
+
+// shortName returns a name of dir below which sockets can be opened: dir itself, or a link to it in a private directory of
+// /tmp, since a path that is dialled may have about a hundred bytes whatever it leads to.
+func shortName(dir string) (string, error) {
+	if len(dir)+len(longest) <= maxSocket {
+		return dir, nil
+	}
+	near, err := os.MkdirTemp("/tmp", "tripline-")
+	if err != nil {
+		return "", fmt.Errorf("%s is too long for sockets, and no shorter name can be made: %w", dir, err)
+	}
+	link := filepath.Join(near, "ci")
+	return link, os.Symlink(dir, link)
+}

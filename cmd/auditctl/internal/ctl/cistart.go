@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
+	"github.com/tripline-sh/tripline/daemon/config"
+	"github.com/tripline-sh/tripline/daemon/control"
+	"github.com/tripline-sh/tripline/hooks/install"
+)
+
+func (a *app) runCIStart(ctx context.Context, o *ciStartOptions) error {
+	if err := a.needPerson("guarding a job"); err != nil {
+		return err
+	}
+	if err := a.program(); err != nil {
+		return err
+	}
+	c := config.Default()
+	for _, kv := range [][2]string{{"mode", o.mode}, {"profile", o.profile}, {"on_down", o.onDown}, {"metrics.listen", o.metrics}} {
+		if err := c.Set(kv[0], kv[1]); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	job, err := a.findJob(o)
+	if err != nil {
+		return err
+	}
+	if job == nil {
+		if job, err = a.newJob(o, c); err != nil {
+			return err
+		}
+	}
+	p, err := a.jobPlaces(job)
+	if err != nil {
+		return failf("", "%v", err)
+	}
+	st, err := a.jobDaemon(ctx, p)
+	if err != nil {
+		return err
+	}
+	if job.Key == "" {
+		job.Key = st.GenesisKey
+		if err := job.Save(); err != nil {
+			return failf("", "the job cannot be kept: %v", err)
+		}
+	}
+	if job.Key != st.GenesisKey {
+		return failf("", "the log in %s is not the one that this job began with: its key differs", job.Dir)
+	}
+	if err := a.wireJob(ctx, p, job); err != nil {
+		return err
+	}
+	return a.announceJob(job, st)
+}
+
+// findJob is the job that runs already: in --dir, or in TRIPLINE_HOME; nil if there is none.
+func (a *app) findJob(o *ciStartOptions) (*ci.Job, error) {
+	dir := o.dir
+	if dir == "" {
+		dir = a.Getenv("TRIPLINE_HOME")
+	}
+	if dir == "" {
+		return nil, nil
+	}
+	dir, err := a.absolute(dir)
+	if err != nil {
+		return nil, failf("", "%v", err)
+	}
+	job, err := loadJob(dir)
+	switch {
+	case errors.Is(err, ci.ErrNoJob):
+		return nil, nil
+	case err != nil:
+		return nil, failf("", "%v", err)
+	case !job.Finished.IsZero() && o.dir != "":
+		return nil, failf("give another directory, or none", "the job in %s is finished, and its log is complete", dir)
+	case !job.Finished.IsZero():
+		return nil, nil
+	}
+	for _, f := range []struct {
+		given          bool
+		name, was, now string
+	}{
+		{o.modeSet, "mode", job.Mode, o.mode}, {o.profileSet, "profile", job.Profile, o.profile}, {o.onDownSet, "on-down", job.OnDown, o.onDown},
+		{o.mx, "metrics-listen", job.Metrics, o.metrics}, {len(o.rules) > 0, "rules", "", "others"},
+	} {
+		if f.given && f.was != f.now {
+			return nil, failf(a.paste("ci", "finish", "--dir", job.Dir)+" ends that one",
+				"a job runs already in %s; it cannot be given another --%s", job.Dir, f.name)
+		}
+	}
+	return job, nil
+}
+
+// newJob makes the directory of a job, with its configuration and rules.
+func (a *app) newJob(o *ciStartOptions, c config.Config) (*ci.Job, error) {
+	settings, err := a.jobSettings(o)
+	if err != nil {
+		return nil, err
+	}
+	// before anything is made: whatever else is wired there would be taken over
+	if err := a.otherWiring(settings, ""); err != nil {
+		return nil, err
+	}
+	dir := o.dir
+	if dir != "" {
+		if dir, err = a.absolute(dir); err != nil {
+			return nil, failf("", "%v", err)
+		}
+	}
+	job, err := ci.New(dir, a.temp())
+	if err != nil {
+		return nil, failf("", "%v", err)
+	}
+	job.Settings, job.Agent, job.Started = settings, o.agent, a.Now().UTC()
+	job.Mode, job.Profile, job.OnDown, job.Metrics = c.Mode, c.Profile, c.OnDown, c.MetricsListen
+	p, err := a.jobPlaces(job)
+	if err != nil {
+		return nil, failf("", "%v", err)
+	}
+	if err := os.MkdirAll(p.ConfigDir, 0o700); err != nil {
+		return nil, failf("", "%v", err)
+	}
+	text := fmt.Sprintf("# written by auditctl ci start\nmode: %s\nprofile: %s\non_down: %s\nmetrics:\n  listen: %q\n", c.Mode, c.Profile, c.OnDown, c.MetricsListen)
+	if err := ci.Write(p.ConfigFile, []byte(text), 0o600); err != nil {
+		return nil, failf("", "%v", err)
+	}
+	for i, r := range o.rules {
+		if o.rules[i], err = a.absolute(r); err != nil {
+			return nil, failf("", "%v", err)
+		}
+	}
+	if err := ci.CopyRules(o.rules, p.RulesDir); err != nil {
+		return nil, failf("nothing was started", "the rules cannot be taken: %v", err)
+	}
+	if err := job.Save(); err != nil {
+		return nil, failf("", "the job cannot be kept: %v", err)
+	}
+	return job, nil
+}
+
+// jobSettings is the settings file that is wired.
+func (a *app) jobSettings(o *ciStartOptions) (string, error) {
+	usual, err := a.settingsPath(o.agent, config.Places{Home: a.Getenv("HOME")})
+	if o.settings == "" || usual == "" && o.agent != "claude" {
+		return usual, err
+	}
+	if usual, err = a.absolute(o.settings); err != nil {
+		return "", failf("", "%v", err)
+	}
+	return usual, nil
+}
+
+// otherWiring refuses settings that are wired to another Tripline than the one with this socket.
+func (a *app) otherWiring(settings, socket string) error {
+	c, err := install.PlanRemoval(settings, os.Getuid())
+	if err != nil {
+		return failf("the file was left as it is", "%v", err)
+	}
+	entries, err := install.Installed(c.Old)
+	if c.Old == nil || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return failf("the file was left as it is", "%v", err)
+	}
+	for _, e := range entries {
+		if e.Socket == socket {
+			continue
+		}
+		home := filepath.Dir(filepath.Dir(e.Socket))
+		hint := "take that out first: " + a.paste("uninstall", "claude")
+		if j, err := loadJob(home); err == nil {
+			hint = "end that job first: " + a.paste("ci", "finish", "--dir", j.Dir)
+		}
+		return failf(hint, "%s is wired to another Tripline, whose socket is %s", settings, e.Socket)
+	}
+	return nil
+}
+
+// jobDaemon is the daemon of a job, started if it does not run.
+func (a *app) jobDaemon(ctx context.Context, p config.Places) (control.Status, error) {
+	if st, err := a.ask(ctx, p); err == nil {
+		return st, nil
+	}
+	k, err := a.keeper(ctx, p)
+	if err != nil {
+		return control.Status{}, err
+	}
+	if err := unmark(p); err != nil {
+		return control.Status{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	old, _ := service.Holder(p.LockFile)
+	done, err := k.Start(ctx)
+	if err != nil {
+		return control.Status{}, a.notUp(ctx, k, err)
+	}
+	st, err := a.await(ctx, p, done, old)
+	if err != nil {
+		return st, a.notUp(ctx, k, err)
+	}
+	if st.RulesError != "" {
+		_, _ = service.End(ctx, p.LockFile, stopTime)
+		return st, failf("nothing is guarded; mend the rules", "the rules of the job are not in force: %s", st.RulesError)
+	}
+	return st, nil
+}
+
+// jobPlan is the change that wires a job's settings; it is empty if they are wired as they should be.
+func (a *app) jobPlan(p config.Places, j *ci.Job) (*install.Change, error) {
+	binary, err := a.hookBinary()
+	if err != nil {
+		return nil, err
+	}
+	token, err := readToken(p)
+	if err != nil {
+		return nil, err
+	}
+	change, err := install.Plan(install.Options{
+		Path: j.Settings, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
+		AllowOnDown: j.OnDown == "allow",
+	})
+	if err != nil {
+		return nil, failf("the file was left as it is", "%v", err)
+	}
+	return change, nil
+}
+
+func (a *app) wireJob(ctx context.Context, p config.Places, j *ci.Job) error {
+	if err := a.otherWiring(j.Settings, p.HookSocket); err != nil {
+		return err
+	}
+	change, err := a.jobPlan(p, j)
+	if err != nil {
+		return err
+	}
+	for _, w := range change.Warnings {
+		fmt.Fprintf(a.Err, "warning: %s\n", show.Line(w, 500))
+	}
+	if err := writeToken(p, change.Token); err != nil {
+		return err
+	}
+	if change.Empty() {
+		return nil
+	}
+	_, err = a.apply(ctx, p, change, "install", j.Agent)
+	return err
+}
+
+// announceJob tells people and later steps where the job is.
+func (a *app) announceJob(j *ci.Job, st control.Status) error {
+	fmt.Fprintf(a.Err, "triplined runs for this job (pid %d), mode %s, profile %s\n", st.PID, show.Line(st.Mode, 20), show.Line(st.Profile, 20))
+	fmt.Fprintf(a.Err, "%s is wired in %s\n", j.Agent, show.Line(j.Settings, 500))
+	fmt.Fprintf(a.Err, "the log's key: %s\n", show.Line(j.Key, 300))
+	fmt.Fprintf(a.Err, "at the end of the job: %s\n", show.Line(a.paste("ci", "finish", "--dir", j.Dir, "--key", j.Key), 2000))
+	if path := a.Getenv("GITHUB_ENV"); path != "" {
+		if err := ci.AppendVars(path, ci.Var{Name: "TRIPLINE_HOME", Value: j.Home}); err != nil {
+			return failf("the agent is guarded all the same", "GITHUB_ENV: %v", err)
+		}
+	}
+	if path := a.Getenv("GITHUB_OUTPUT"); path != "" {
+		err := ci.AppendVars(path, ci.Var{Name: "dir", Value: j.Dir}, ci.Var{Name: "key", Value: j.Key}, ci.Var{Name: "auditctl", Value: a.Exe})
+		if err != nil {
+			return failf("the agent is guarded all the same", "GITHUB_OUTPUT: %v", err)
+		}
+	}
+	fmt.Fprintf(a.Out, "TRIPLINE_HOME=%s\n", shellWord(j.Home))
+	return nil
+}
