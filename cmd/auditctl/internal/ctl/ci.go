@@ -119,8 +119,8 @@ func (a *app) inert(run func(*app) error) error {
 	return safe
 }
 
-// absolute makes a path that was given on the command line absolute.
-func (a *app) absolute(path string) (string, error) {
+// jobPath makes a path that was given on the command line absolute.
+func (a *app) jobPath(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}

@@ -49,7 +49,7 @@ func (a *app) runCIFinish(ctx context.Context, o *ciFinishOptions) error {
 		if *path == "" {
 			continue
 		}
-		if *path, err = a.absolute(*path); err != nil {
+		if *path, err = a.jobPath(*path); err != nil {
 			return failf("", "%v", err)
 		}
 	}
@@ -296,7 +296,7 @@ func (e *jobEnd) write(text string) error {
 	case e.o.summary == "":
 		return ci.AppendText(runner, []byte(text))
 	}
-	path, err := e.a.absolute(e.o.summary)
+	path, err := e.a.jobPath(e.o.summary)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a *app) findJob(o *ciStartOptions) (*ci.Job, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	dir, err := a.absolute(dir)
+	dir, err := a.jobPath(dir)
 	if err != nil {
 		return nil, failf("", "%v", err)
 	}
@@ -113,7 +113,7 @@ func (a *app) newJob(o *ciStartOptions, c config.Config) (*ci.Job, error) {
 	}
 	dir := o.dir
 	if dir != "" {
-		if dir, err = a.absolute(dir); err != nil {
+		if dir, err = a.jobPath(dir); err != nil {
 			return nil, failf("", "%v", err)
 		}
 	}
@@ -135,7 +135,7 @@ func (a *app) newJob(o *ciStartOptions, c config.Config) (*ci.Job, error) {
 		return nil, failf("", "%v", err)
 	}
 	for i, r := range o.rules {
-		if o.rules[i], err = a.absolute(r); err != nil {
+		if o.rules[i], err = a.jobPath(r); err != nil {
 			return nil, failf("", "%v", err)
 		}
 	}
@@ -154,7 +154,7 @@ func (a *app) jobSettings(o *ciStartOptions) (string, error) {
 	if o.settings == "" || usual == "" && o.agent != "claude" {
 		return usual, err
 	}
-	if usual, err = a.absolute(o.settings); err != nil {
+	if usual, err = a.jobPath(o.settings); err != nil {
 		return "", failf("", "%v", err)
 	}
 	return usual, nil
