@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
@@ -12,19 +13,34 @@ import (
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
+// maxShownRule bounds the rule at the end of a text, in bytes.
+const maxShownRule = 100
+
 // answer renders the verdict. A deny carries the anchor of its record, so that whoever keeps the agent's transcript can
-// tell later whether the log still holds it.
+// tell later whether the log still holds it, and last of all its rule.
 func (d *Daemon) answer(x *exchange, receipt audit.Receipt) wire.Reply {
 	v := x.verdict
 	if v.Decision == event.Deny {
-		v.Reason = anchored(v.Reason, receipt)
+		v.Reason = ending(v.Reason, " [log "+itoa(receipt.Seq)+" "+receipt.Root+"]", x.shownRule())
 		d.carriedOut(receipt.Seq)
 	}
 	return d.encode(x.req.h.Agent, x.req.h.Event, v)
 }
 
-func anchored(reason string, r audit.Receipt) string {
-	anchor := " [log " + itoa(r.Seq) + " " + r.Root + "]"
+// shownRule is the rule that a refusal ends in. Where the gate refused, it is the rule that asked: that one has a name which a
+// person can look up.
+func (x *exchange) shownRule() string {
+	if strings.HasPrefix(x.verdict.Rule, "approval-") && x.dec.Rule != "" {
+		return x.dec.Rule
+	}
+	return x.verdict.Rule
+}
+
+// ending puts the anchor, if there is one, and the rule behind a text, which gives way to them.
+func ending(reason, anchor, rule string) string {
+	if rule != "" {
+		anchor += " [rule " + show.Line(rule, maxShownRule) + "]"
+	}
 	return show.Text(reason, maxReason-len(anchor)) + anchor
 }
 
@@ -37,7 +53,7 @@ func (d *Daemon) unrecorded(x *exchange) wire.Reply {
 	if !x.gates {
 		return wire.Reply{Kind: wire.KindFinal}
 	}
-	x.verdict = event.Verdict{Decision: event.Deny, Rule: failLog.rule, Reason: failLog.text()}
+	x.verdict = event.Verdict{Decision: event.Deny, Rule: failLog.rule, Reason: ending(failLog.text(), "", failLog.rule)}
 	return d.encode(x.req.h.Agent, x.req.h.Event, x.verdict)
 }
 
@@ -61,7 +77,11 @@ func (d *Daemon) refuse(ctx context.Context, x *exchange, f failure) wire.Reply 
 			d.settle(x, first)
 		}
 		d.enter(x, "encode")
-		return d.encode(x.req.h.Agent, x.req.h.Event, x.verdict)
+		v := x.verdict
+		if v.Decision == event.Deny {
+			v.Reason = ending(v.Reason, "", v.Rule)
+		}
+		return d.encode(x.req.h.Agent, x.req.h.Event, v)
 	}
 	receipt, err := d.append(ctx, x, first)
 	if err != nil {

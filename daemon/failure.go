@@ -67,7 +67,7 @@ func (d *Daemon) canned(agent, name string, f failure) wire.Reply {
 		return wire.Reply{Kind: wire.KindFinal}
 	}
 	d.m.FailClosed(f.metric)
-	return d.encode(agent, name, event.Verdict{Decision: event.Deny, Rule: f.rule, Reason: f.text()})
+	return d.encode(agent, name, event.Verdict{Decision: event.Deny, Rule: f.rule, Reason: ending(f.text(), "", f.rule)})
 }
 
 // encode renders a verdict as the wire's reply. An agent without an adapter gets what every agent takes for a refusal.

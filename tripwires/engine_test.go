@@ -374,7 +374,7 @@ func TestTextsAreBoundedAndClean(t *testing.T) {
 				t.Errorf("the reason lacks %q: %s", want, reason)
 			}
 		}
-		if !strings.Contains(ask, "rule delete.project") || !strings.Contains(ask, "~/shop") || !strings.Contains(ask, "rm -rf") {
+		if !strings.HasSuffix(ask, " [rule delete.project]") || !strings.Contains(ask, "~/shop") || !strings.Contains(ask, "rm -rf") {
 			t.Errorf("the prompt lacks something: %s", ask)
 		}
 	}

@@ -4,6 +4,7 @@ package tripwires
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/hooks/event"
@@ -125,20 +126,45 @@ func sentence(s string) string {
 	return s + " "
 }
 
-// RenderAsk is the text of the agent's own prompt: the command, the directory, the project, what it would do, and the rule.
-// At most 300 characters; the command is what is shortened.
+// RenderAsk is the text of the agent's own prompt: the command, the directory, the project, what it would do, and, always last
+// and whole, the rule. At most 300 bytes; of what is too long the middle goes, first of the command.
 func RenderAsk(d Decision, c Call) string {
-	tail := " | rule " + show.Line(d.Rule, 70)
-	what := show.Line(d.Reason, 110)
-	where := " | in " + show.Line(tildePath(c.Cwd, c.Homes), 50)
+	tail := " [rule " + show.Line(d.Rule, maxIDLen+len("project:")) + "]"
+	what := middle(d.Reason, 100)
+	where := " | in " + middle(tildePath(c.Cwd, c.Homes), 46)
 	if d.Project != "" && d.Project != c.Cwd {
-		where += " (project " + show.Line(tildePath(d.Project, c.Homes), 40) + ")"
+		where += " (project " + middle(tildePath(d.Project, c.Homes), 36) + ")"
 	} else if d.Project != "" {
 		where += " (project root)"
 	}
-	rest := where + " | " + what + tail
-	room := max(maxPrompt-len("Tripline: ")-len(rest), 40)
-	return show.Line("Tripline: "+show.Line(callText(c), room)+rest, maxPrompt)
+	rest := where + " | " + what
+	room := max(maxPrompt-len("Tripline: ")-len(rest)-len(tail), 40)
+	text := "Tripline: " + middle(callText(c), room) + rest
+	return show.Line(middle(text, maxPrompt-len(tail))+tail, maxPrompt)
+}
+
+// middle makes a text visible and takes out its middle where it is longer than most bytes: how a command ends often says more
+// than what stands in between.
+func middle(s string, most int) string {
+	const gap = " … "
+	if len(s) > 64<<10 {
+		s = s[:32<<10] + gap + s[len(s)-32<<10:]
+	}
+	if s = show.Line(s, 0); len(s) <= most {
+		return s
+	}
+	keep := most - len(gap)
+	if keep < 8 {
+		return show.Line(s, most)
+	}
+	head, end := keep*3/5, len(s)-(keep-keep*3/5)
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for end < len(s) && !utf8.RuneStart(s[end]) {
+		end++
+	}
+	return s[:head] + gap + s[end:]
 }
 
 // callText is what the call says it does: its command or its path.
