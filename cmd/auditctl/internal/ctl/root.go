@@ -82,7 +82,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.query(), a.show(), a.sessions(), a.events(), a.verify(),
-		a.explain(),
+		a.explain(), a.preview(),
 		a.approvals(),
 		a.rules(),
 		a.start(), a.stop(), a.restart(), a.purge(),

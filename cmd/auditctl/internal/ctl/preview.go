@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/preview"
+	"github.com/tripline-sh/tripline/daemon/config"
+)
+
+type previewOptions struct {
+	since, until, project, claudeDir, mode, profile string
+	limit                                           int
+	output                                          *outputFlag
+}
+
+// previewLimit is how many calls of each rule a table shows unless --limit says otherwise.
+const previewLimit = 10
+
+func (a *app) preview() *cobra.Command {
+	o := &previewOptions{output: newOutput(formatTable, formatJSON, formatJSONL)}
+	cmd := &cobra.Command{
+		Use:   "preview",
+		Short: "Say what Tripline would have stopped in your past sessions; nothing is installed",
+		Long: `Read the transcripts that Claude Code keeps of its sessions, run every past tool call through the built-in rules and the
+rules and config in force for this user, and list what would have been asked about or denied. It needs no daemon and no
+install. It only reads: nothing is run, written or recorded, and nothing leaves this machine.
+
+Verdicts that depend on files (is it there? does git hold it?) are given with the files as they are today, and marked so.
+A transcript tells what the model asked for, a little before the client completed it; files that were last changed before
+--since are not opened.
+
+-o json prints one object: "summary" (counts), "rules" (what stopped something: rule, layer, why, asked, denied, floor,
+as_of_today, relax) and "calls" (time, session, subagent, project, cwd, tool, tool_use_id, input, verdict, rule, floor,
+reason, as_of_today, refused), oldest first; -o jsonl prints the calls, one a line. Secrets are taken out of inputs.
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found (no transcripts, or no calls in that time).`,
+		Example: `  auditctl preview
+  auditctl preview --since "last week" --profile strict
+  auditctl preview --since 90d --project ~/shop -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runPreview(cmd.Context(), o, cmd.Flags().Changed("limit"))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.since, "since", "30d", "from this time on (time words)")
+	f.StringVar(&o.until, "until", "", "before this time (time words; a day means its end)")
+	f.StringVar(&o.project, "project", "", "only calls in this project or directory")
+	f.StringVar(&o.claudeDir, "claude-dir", "", "the client's directory (default: $CLAUDE_CONFIG_DIR, else ~/.claude)")
+	f.StringVar(&o.mode, "mode", "", "judge in this mode (guard, ask, plan, auto, observe)")
+	f.StringVar(&o.profile, "profile", "", "judge with this profile (standard, strict, ci)")
+	f.IntVar(&o.limit, "limit", previewLimit, "show the newest so many calls of each rule (0 = all; machine formats show all by default)")
+	f.VarP(o.output, "output", "o", "output format")
+	return cmd
+}
+
+func (a *app) runPreview(ctx context.Context, o *previewOptions, limitGiven bool) error {
+	if o.limit < 0 {
+		return usagef("--limit must not be negative")
+	}
+	if o.output.value != formatTable && !limitGiven {
+		o.limit = 0
+	}
+	p, err := a.places()
+	if err != nil {
+		return err
+	}
+	engine, err := a.engine(p, o.mode, o.profile)
+	if err != nil {
+		return err
+	}
+	po := preview.Options{Dir: a.claudeDir(p, o.claudeDir), Engine: engine, Homes: a.homes(p), Now: time.Now}
+	if po.From, po.To, err = a.timeRange(nil, o.since, o.until, ""); err != nil {
+		return err
+	}
+	if o.project != "" {
+		if po.Project, err = a.absolutePath(o.project); err != nil {
+			return err
+		}
+	}
+	bar := &preview.Bar{}
+	if a.ErrTTY && a.Getenv("TERM") != "dumb" && a.Getenv("TERM") != "" {
+		bar = preview.NewBar(a.Err, max(a.Width, 80), time.Now)
+		po.Progress = bar.Set
+	}
+	rep, err := preview.Run(ctx, po)
+	bar.Clear()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Code: exitNothing, Msg: "there are no transcripts of Claude Code below " + po.Dir, Err: err,
+			Hints: []string{"name the client's directory with --claude-dir"}}
+	case errors.Is(err, context.Canceled):
+		return failf("", "interrupted; nothing was written")
+	case err != nil:
+		return failf("", "the transcripts cannot be read: %v", err)
+	}
+	for i := range rep.Rules {
+		rep.Rules[i].Relax = a.relaxCommand(&rep.Rules[i])
+	}
+	for i := range rep.Calls {
+		rep.Calls[i].Time = rep.Calls[i].Time.In(a.Now().Location())
+	}
+	if err := a.printPreview(o, rep); err != nil {
+		return err
+	}
+	if rep.Summary.Calls == 0 {
+		fmt.Fprintln(a.Err, "nothing found")
+		a.previewUnread(rep)
+		return quiet(exitNothing)
+	}
+	return nil
+}
+
+// claudeDir is the directory of Claude Code for this user.
+func (a *app) claudeDir(p config.Places, given string) string {
+	switch {
+	case given != "":
+		return given
+	case a.Getenv("CLAUDE_CONFIG_DIR") != "":
+		return a.Getenv("CLAUDE_CONFIG_DIR")
+	}
+	return filepath.Join(p.Home, ".claude")
+}
+
+// absolutePath makes a path of the command line absolute.
+func (a *app) absolutePath(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	cwd, err := a.Getwd()
+	if err != nil {
+		return "", failf("give an absolute path", "the current directory cannot be told: %v", err)
+	}
+	return filepath.Join(cwd, path), nil
+}
+
+// printPreview writes the report to stdout.
+func (a *app) printPreview(o *previewOptions, rep *preview.Report) error {
+	switch o.output.value {
+	case formatJSON:
+		rep.Calls = newestOfEach(rep.Calls, o.limit)
+		return writeJSON(a.Out, rep)
+	case formatJSONL:
+		for _, c := range newestOfEach(rep.Calls, o.limit) {
+			if err := writeJSONL(a.Out, c); err != nil {
+				return err
+			}
+		}
+		if rep.Summary.Calls > 0 {
+			fmt.Fprintln(a.Err, a.headline(o, &rep.Summary))
+		}
+		return nil
+	}
+	if rep.Summary.Calls == 0 {
+		return nil
+	}
+	return a.previewTable(o, rep)
+}
+
+// newestOfEach keeps the newest calls of each rule, in their order; limit 0 keeps all.
+func newestOfEach(calls []preview.Call, limit int) []preview.Call {
+	if limit == 0 {
+		return calls
+	}
+	left := map[string]int{}
+	for _, c := range calls {
+		left[c.Rule]++
+	}
+	out := []preview.Call{}
+	for _, c := range calls {
+		if left[c.Rule] <= limit {
+			out = append(out, c)
+		}
+		left[c.Rule]--
+	}
+	return out
+}
+
+// relaxCommand is what a person pastes to soften a rule, "" if nothing does.
+func (a *app) relaxCommand(r *preview.Rule) string {
+	if r.Floor || r.Layer != "builtin" || r.Rule == "" {
+		return ""
+	}
+	return a.self() + " rules relax " + show.Line(r.Rule, 200)
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"bytes"
+	"context"
+	"hash/maphash"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tripline-sh/tripline/audit/redact"
+	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/hooks/transcript"
+	"github.com/tripline-sh/tripline/tripwires"
+	"github.com/tripline-sh/tripline/tripwires/view"
+)
+
+// Options say what is to be judged, and with what.
+type Options struct {
+	Dir      string    // the client's directory, with its projects below it
+	From, To time.Time // half-open; zero = open. A call without a time counts.
+	Project  string    // only calls of this project, or made in a directory below it; "" = all
+	Engine   *tripwires.Engine
+	Homes    []string
+	Workers  int // 0 = one for each processor, at most 8
+	// Progress, if not nil, is told how many bytes of how many were dealt with. It is called by several goroutines.
+	Progress func(done, total int64)
+	// Now measures how long it took.
+	Now func() time.Time
+}
+
+// maxListed is how many stopped calls are listed. The newest ones are kept.
+const maxListed = 10_000
+
+// Run reads the transcripts and judges their calls. The error wraps fs.ErrNotExist if there are none, or is that of ctx.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	begin := o.Now()
+	tree, err := transcript.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close() //nolint:errcheck // read only: closing loses nothing
+	all, stats, err := tree.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files := all[:0]
+	total := int64(0)
+	for _, f := range all {
+		if f.Modified.Before(o.From) { // its last line is older than the range
+			continue
+		}
+		files = append(files, f)
+		total += f.Size
+	}
+	pool := view.NewPool(8)
+	r := &run{
+		o: &o, tree: tree, judge: newJudge(o.Engine, newSnapshot(pool), o.Homes), redactor: redact.New(), seed: maphash.MakeSeed(), total: total,
+		first: map[string]string{},
+	}
+	t := newTally(stats)
+	if err := r.files(ctx, files, t); err != nil {
+		return nil, err
+	}
+	rep := t.report()
+	s := &rep.Summary
+	s.From, s.To = optional(o.From), optional(o.To)
+	s.Files, s.Bytes = len(files), total
+	s.RuleSet = o.Engine.Rules().Hash()
+	s.Mode, s.Profile = r.setting(ctx)
+	s.DurationMS = o.Now().Sub(begin).Milliseconds()
+	return rep, nil
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// run is the work on all files.
+type run struct {
+	o        *Options
+	tree     *transcript.Tree
+	judge    *judge
+	redactor *redact.Redactor
+	seed     maphash.Seed
+	total    int64
+	done     atomic.Int64
+
+	mu    sync.Mutex
+	first map[string]string // by the path of a session's own transcript: where it began
+}
+
+// setting asks the engine what it is set to.
+func (r *run) setting(ctx context.Context) (mode, profile string) {
+	d := r.o.Engine.Evaluate(ctx, tripwires.Call{Tool: "TodoWrite", Input: []byte("{}")}, view.NewMemory().NewReader())
+	return d.Mode, d.Profile
+}
+
+// files deals with the files at once and hands their results to t in their order, so that the report is the same each time.
+func (r *run) files(ctx context.Context, files []transcript.File, t *tally) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := r.o.Workers
+	if workers <= 0 {
+		workers = min(runtime.GOMAXPROCS(0), 8)
+	}
+	type job struct {
+		file transcript.File
+		out  chan *fileResult
+	}
+	jobs := make(chan job)
+	ordered := make(chan job, 2*workers) // bounds how far the workers run ahead
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(jobs)
+		defer close(ordered)
+		for _, f := range files {
+			j := job{f, make(chan *fileResult, 1)}
+			select {
+			case ordered <- j:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case jobs <- j:
+			case <-ctx.Done():
+				j.out <- &fileResult{err: ctx.Err()}
+				return
+			}
+		}
+	})
+	for range workers {
+		wg.Go(func() {
+			reader := transcript.NewReader(transcript.Options{})
+			for j := range jobs {
+				j.out <- r.file(ctx, reader, j.file)
+			}
+		})
+	}
+	var err error
+	for j := range ordered {
+		res := <-j.out
+		if err == nil && res.err != nil {
+			err = res.err
+			cancel()
+		}
+		if err == nil {
+			t.take(res)
+		}
+	}
+	wg.Wait()
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// seen is a call of a file, as the tally needs it.
+type seen struct {
+	key      uint64
+	session  string
+	project  string
+	copied   bool // in a forked session
+	tooLarge bool
+	verdict  *verdict
+	listed   *Call // if it was stopped
+}
+
+type fileResult struct {
+	calls []seen
+	stats transcript.Stats
+	err   error
+}
+
+// file judges the calls of one transcript.
+func (r *run) file(ctx context.Context, reader *transcript.Reader, f transcript.File) *fileResult {
+	res := &fileResult{}
+	first := r.firstCwd(reader, f)
+	open := map[string][]*Call{} // stopped calls by their id, waiting for their result
+	_, res.stats, res.err = reader.ReadFile(ctx, r.tree, f, 0, transcript.Visitor{
+		Call: func(c *transcript.Call) error {
+			s, ok := r.call(ctx, c, first)
+			if !ok {
+				return nil
+			}
+			if s.listed != nil {
+				open[c.ToolUseID] = append(open[c.ToolUseID], s.listed)
+			}
+			res.calls = append(res.calls, s)
+			return ctx.Err()
+		},
+		Result: func(x *transcript.Result) error {
+			for _, c := range open[x.ToolUseID] {
+				c.Refused = show.Line(x.Refused, 100)
+			}
+			delete(open, x.ToolUseID)
+			return nil
+		},
+		Advance: func(n int64) {
+			if r.o.Progress != nil {
+				r.o.Progress(r.done.Add(n), r.total)
+			}
+		},
+	})
+	return res
+}
+
+// call judges one call; ok is false if it was not asked for.
+func (r *run) call(ctx context.Context, c *transcript.Call, first string) (s seen, ok bool) {
+	if !c.Time.IsZero() && (c.Time.Before(r.o.From) || !r.o.To.IsZero() && !c.Time.Before(r.o.To)) {
+		return s, false
+	}
+	s = seen{key: r.key(c), session: c.Session, copied: c.Origin != ""}
+	if c.Oversized {
+		s.tooLarge = true
+		return s, r.o.Project == "" || within(r.o.Project, c.Cwd)
+	}
+	v := r.judge.judge(ctx, c.Tool, c.Input, c.Cwd, first)
+	if r.o.Project != "" && v.project != r.o.Project && !within(r.o.Project, c.Cwd) {
+		return s, false
+	}
+	s.verdict, s.project = v, v.project
+	if v.stopped() {
+		s.listed = &Call{
+			Time: c.Time, Session: c.Session, Subagent: c.Subagent, Project: v.project, Cwd: c.Cwd, Tool: c.Tool, ToolUseID: c.ToolUseID,
+			Input: bytes.Clone(r.redactor.JSON(c.Input, maxInput).Data), Verdict: v.decision, Rule: v.rule, Floor: v.floor, Reason: v.reason, Today: v.today,
+		}
+	}
+	return s, true
+}
+
+// maxInput is what is kept of the input of a listed call.
+const maxInput = 2000
+
+// key tells a call from every other one. The id alone does not: some servers count from one in each session.
+func (r *run) key(c *transcript.Call) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	for _, s := range []string{c.ToolUseID, c.MessageID} {
+		_, _ = h.WriteString(s)
+		_ = h.WriteByte(0)
+	}
+	maphash.WriteComparable(&h, c.Time.UnixNano())
+	return h.Sum64()
+}
+
+// firstCwd returns where a transcript's session began; the look-up of a session with many subagents is made once.
+func (r *run) firstCwd(reader *transcript.Reader, f transcript.File) string {
+	key := f.Main
+	if key == "" {
+		key = f.Path
+	}
+	r.mu.Lock()
+	cwd, ok := r.first[key]
+	r.mu.Unlock()
+	if !ok {
+		cwd = reader.FirstCwd(r.tree, f)
+		r.mu.Lock()
+		r.first[key] = cwd
+		r.mu.Unlock()
+	}
+	return cwd
+}
+
+// within reports whether p is dir or below it.
+func within(dir, p string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
