@@ -1,6 +1,6 @@
 # Two commands: `make up` builds, installs for this user, starts the daemon and shows that it works; `make test` passes the
 # tests. `make down` undoes `make up`. Without make, run the scripts by hand.
-.PHONY: up down test check build bench
+.PHONY: up down test check build bench demo
 
 up: ; @contrib/dev/up.sh $(HOOK)
 down: ; @contrib/dev/down.sh
@@ -8,3 +8,4 @@ test: ; @contrib/dev/test.sh
 check: ; @contrib/dev/check.sh
 build: ; @contrib/dev/build.sh bin
 bench: ; @contrib/bench/run.sh
+demo: ; @contrib/demo/demo.sh
