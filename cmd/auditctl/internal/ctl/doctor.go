@@ -116,14 +116,12 @@ func (a *app) printDoctor(w io.Writer, v *doctorView, verbose bool) error {
 			line += fmt.Sprintf(", %d %s", n, plural(n, string(s)))
 		}
 	}
-	if v.Canary.Ran && v.Canary.Recorded == 2 {
-		line += fmt.Sprintf("; test calls: denied in %.1f ms, passed in %.1f ms, both recorded", v.Canary.DenyMS, v.Canary.PassMS)
-	}
 	if !verbose {
 		line += " (-v lists all)"
 	}
-	for _, l := range wrap(line, a.screenWidth()) {
-		b.WriteString(l + "\n")
+	b.WriteString(line + "\n")
+	if v.Canary.Ran && v.Canary.Recorded == 2 {
+		fmt.Fprintf(&b, "test calls through the hook: denied in %.1f ms, passed in %.1f ms, both recorded\n", v.Canary.DenyMS, v.Canary.PassMS)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -254,7 +254,7 @@ func (a *app) logLine(v *statusView) string {
 		parts = append(parts, "not anchored")
 	}
 	if l.TotalBytes > 0 {
-		parts = append(parts, doctor.Bytes(l.FreeBytes)+" free"+prefixed(" on ", l.FileSystem))
+		parts = append(parts, doctor.Bytes(l.FreeBytes)+" free")
 	}
 	return strings.Join(parts, ", ")
 }

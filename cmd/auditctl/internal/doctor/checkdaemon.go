@@ -187,15 +187,23 @@ func verb(n int, one, many string) string {
 	return many
 }
 
-// Ago is a span in words of at most two units: 12s, 5m, 3h 5m, 4d 2h. Negative spans are 0s.
+// Ago is a span in words of at most two units: 12s, 5m, 3h 5m, 4d. Negative spans are 0s.
 func Ago(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch d = max(d, 0); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)
 	case d < time.Hour:
 		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh", d/time.Hour) + unlessZero(" %dm", d%time.Hour/time.Minute)
 	}
-	return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	return fmt.Sprintf("%dd", d/day) + unlessZero(" %dh", d%day/time.Hour)
+}
+
+func unlessZero(format string, n time.Duration) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, int64(n))
 }

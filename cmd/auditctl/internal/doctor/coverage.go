@@ -36,7 +36,7 @@ func (f *Facts) BlindSpots() []string {
 		"commands that the user types behind ! in the client: they fire no hook",
 		"sessions with --bare, --safe-mode, --restricted, --setting-sources without user, CLAUDE_CODE_SIMPLE or CLAUDE_CODE_SAFE_MODE",
 		"projects whose settings switch hooks off (disableAllHooks), and what their own hooks, MCP servers and helpers run",
-		"what runs before the trust dialog of a new folder is answered: no hook does",
+		"anything before the trust dialog of a new folder is answered: hooks run only after it",
 		"what a command does once it runs: a verdict is about the call, not about the program that it starts",
 		"events that are not registered on purpose: WorktreeCreate and WorktreeRemove (a hook there breaks them), MessageDisplay, FileChanged, Elicitation",
 	}
