@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("TZ", "UTC")
 			env.Setenv("TRIPLINE_METRICS_LISTEN", "off")
+			env.Defer(func() { endDaemons(home, bin) })
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/install"
@@ -28,14 +29,20 @@ type installOptions struct {
 func (a *app) install() *cobra.Command {
 	o := &installOptions{}
 	cmd := &cobra.Command{
-		Use:   "install AGENT",
+		Use:   "install [AGENT]",
 		Short: "Wire an agent's hooks to Tripline, after showing the change",
 		Long: `Add our hooks to an agent's user settings (claude: $CLAUDE_CONFIG_DIR/settings.json, else ~/.claude/settings.json). The
-difference is printed first; nothing is written without a person's word. Every foreign entry, comment and blank stays.
+difference is printed first; nothing is written without a person's word. Every foreign entry, comment and blank stays. Without AGENT,
+the agents that are found on this machine are offered one by one in a terminal; elsewhere they are only named.
 
 Exit codes: 0 ok, 1 error or refused, 2 usage.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runInstall(cmd.Context(), o, args[0]) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.offer(cmd.Context(), o)
+			}
+			return a.runInstall(cmd.Context(), o, args[0])
+		},
 	}
 	o.flags(cmd)
 	return cmd
@@ -46,8 +53,8 @@ func (a *app) uninstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall AGENT",
 		Short: "Take our hooks out of an agent's settings, and nothing else",
-		Long: `Remove our entries from an agent's user settings. A running daemon is told first, so that sessions accept the change. The log
-and the programs stay.
+		Long: `Remove our entries from an agent's user settings. A running daemon is told first, so that sessions accept the change; then it
+waits up to five seconds for them to let go of our hooks, and names those that did not. The log and the programs stay.
 
 Exit codes: 0 ok, 1 error or refused, 2 usage.`,
 		Args: cobra.ExactArgs(1),
@@ -75,30 +82,21 @@ func (a *app) settingsPath(agent string, p config.Places) (string, error) {
 }
 
 func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) error {
+	if !o.dryRun {
+		if err := a.needPerson("wiring an agent"); err != nil {
+			return err
+		}
+	}
 	p, err := a.places()
 	if err != nil {
 		return err
 	}
-	path, err := a.settingsPath(agent, p)
+	options, err := a.hookOptions(ctx, agent, p)
 	if err != nil {
 		return err
 	}
-	binary, err := a.hookBinary()
-	if err != nil {
-		return err
-	}
-	c, err := config.Load(p.ConfigFile)
-	if err != nil {
-		return failf("mend the file first", "%v", err)
-	}
-	token, err := readToken(p)
-	if err != nil {
-		return err
-	}
-	change, err := install.Plan(install.Options{
-		Path: path, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
-		AllowOnDown: c.OnDown == "allow",
-	})
+	path := options.Path
+	change, err := install.Plan(options)
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
 	}
@@ -122,12 +120,53 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	}
 	fmt.Fprintf(a.Out, "wired: %s; sessions that begin from now on are guarded\n", show.Line(path, 500))
 	if !running {
-		fmt.Fprintln(a.Err, "no daemon runs: until one does, every guarded call is denied. Start it: triplined")
+		fmt.Fprintf(a.Err, "no daemon runs: until one does, guarded calls are denied; %s\n", a.startHint())
 	}
 	return nil
 }
 
+// hookOptions are what install writes for an agent.
+func (a *app) hookOptions(ctx context.Context, agent string, p config.Places) (install.Options, error) {
+	var o install.Options
+	path, err := a.settingsPath(agent, p)
+	if err != nil {
+		return o, err
+	}
+	binary, err := a.hookBinary()
+	if err != nil {
+		return o, err
+	}
+	c, err := config.Load(p.ConfigFile)
+	if err != nil {
+		return o, failf("mend the file first", "%v", err)
+	}
+	token, err := readToken(p)
+	if err != nil {
+		return o, err
+	}
+	_, err = a.hookDaemon(ctx, p)
+	return install.Options{
+		Path: path, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
+		AllowOnDown: c.OnDown == "allow",
+	}, err
+}
+
+// hookDaemon is the command line by which a hook starts the daemon when it is away; nil where a service manager holds the socket.
+func (a *app) hookDaemon(ctx context.Context, p config.Places) ([]string, error) {
+	k, err := a.keeper(ctx, p)
+	if err != nil || k.Name() != service.None {
+		return nil, err
+	}
+	command := append([]string{a.daemonProgram(), "--on-demand"}, p.ShortDirs().Args()...)
+	return append(command, a.daemonFlags()...), nil
+}
+
 func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string) error {
+	if !o.dryRun {
+		if err := a.needPerson("taking an agent's hooks out"); err != nil {
+			return err
+		}
+	}
 	p, err := a.places()
 	if err != nil {
 		return err
@@ -147,11 +186,16 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 	if ok, err := a.agree(change, o, agent); !ok {
 		return err
 	}
-	if _, err := a.apply(ctx, p, change, "uninstall", agent); err != nil {
+	running, err := a.apply(ctx, p, change, "uninstall", agent)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "taken out of %s; %s is no longer guarded, and the log stays in %s\n", show.Line(path, 500), agent, show.Line(p.LogDir, 500))
-	return nil
+	if !running {
+		fmt.Fprintf(a.Err, "note: no daemon ran, so a session of %s that is open now does not take the change up; its calls are denied until it is restarted\n", agent)
+		return nil
+	}
+	return a.letGo(ctx, p, agent)
 }
 
 // agree shows a change and asks for a person's word. Without it err says why nothing was done.
@@ -169,7 +213,7 @@ func (a *app) agree(c *install.Change, o *installOptions, agent string) (bool, e
 	fmt.Fprintf(a.Err, "write this to %s? Type yes: ", show.Line(c.Path, 500))
 	line, err := bufio.NewReader(a.In).ReadString('\n')
 	if strings.TrimSpace(line) != "yes" || err != nil {
-		return false, failf("", "not confirmed: nothing was written")
+		return false, &Error{Code: exitError, Msg: errDeclined.Error(), Err: errDeclined}
 	}
 	return true, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +63,8 @@ type keeper struct {
 // keeper finds the service manager, and the daemon beside this program.
 func (a *app) keeper(ctx context.Context, p config.Places) (*keeper, error) {
 	in := service.Install{
-		Program: filepath.Join(filepath.Dir(a.Exe), "triplined"), Args: p.Dirs().Args(),
+		Program: a.daemonProgram(), Args: append(p.Dirs().Args(), a.daemonFlags()...),
 		HookSocket: p.HookSocket, ControlSocket: p.ControlSocket, LogFile: p.DaemonLog, Private: p.TriplineHome != "",
-	}
-	if v := a.Getenv("TRIPLINE_METRICS_LISTEN"); v != "" { // the daemon gets no environment
-		in.Args = append(in.Args, "--metrics-listen="+v)
 	}
 	m, why, err := service.Detect(ctx, service.ThisHost(runtime.GOOS, p.Home, a.Getenv), in)
 	if err != nil {
@@ -75,9 +73,20 @@ func (a *app) keeper(ctx context.Context, p config.Places) (*keeper, error) {
 	return &keeper{Manager: m, why: why}, nil
 }
 
+// daemonProgram is the daemon beside this program.
+func (a *app) daemonProgram() string { return filepath.Join(filepath.Dir(a.Exe), "triplined") }
+
+// daemonFlags say what this program's environment says of the daemon's configuration: the daemon gets no environment.
+func (a *app) daemonFlags() []string {
+	if v := a.Getenv("TRIPLINE_METRICS_LISTEN"); v != "" {
+		return []string{"--metrics-listen=" + v}
+	}
+	return nil
+}
+
 // program makes sure that there is a daemon to start.
 func (a *app) program() error {
-	path := filepath.Join(filepath.Dir(a.Exe), "triplined")
+	path := a.daemonProgram()
 	if fi, err := os.Stat(path); err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
 		return failf("install the three programs into one directory", "triplined is not beside this program: %s", path)
 	}
@@ -99,11 +108,39 @@ func (a *app) runStart(ctx context.Context) error {
 	if err := unmark(p); err != nil {
 		return err
 	}
-	if st, err := a.ask(ctx, p); err == nil {
-		fmt.Fprint(a.Err, "nothing to do: it runs already\n")
-		return a.sayRunning(p, k, st, false)
+	if st, err := a.running(ctx, p); err != nil {
+		return err
+	} else if st != nil {
+		fmt.Fprintln(a.Err, "nothing to do: it runs already")
+		return a.sayRunning(p, k, *st, false)
 	}
 	return a.bringUp(ctx, p, k, k.Start)
+}
+
+// running returns the state of the daemon that answers, nil if there is none. One that holds the lock and does not answer is
+// about to begin or to end: it gets some time for that.
+func (a *app) running(ctx context.Context, p config.Places) (*control.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		if st, err := a.ask(ctx, p); err == nil {
+			return &st, nil
+		}
+		pid, err := service.Holder(p.LockFile)
+		if err != nil {
+			return nil, failf("", "%v", err)
+		}
+		if pid == 0 {
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, failf("end it and start another: "+a.paste("restart"), "a daemon (pid %d) runs, but does not answer", pid)
+		case <-tick.C:
+		}
+	}
 }
 
 func (a *app) runRestart(ctx context.Context) error {
@@ -194,14 +231,26 @@ func (a *app) notUp(ctx context.Context, k *keeper, cause error) error {
 		e.Hints = []string{"nothing was started"}
 		return e
 	}
-	if words := k.LastWords(ctx); words != "" {
-		fmt.Fprintf(a.Err, "the daemon's last words:\n")
-		for line := range strings.Lines(words) {
-			fmt.Fprintf(a.Err, "  %s\n", show.Line(strings.TrimSuffix(line, "\n"), 1000))
+	if words := forPeople(k.LastWords(ctx)); len(words) > 0 {
+		fmt.Fprintln(a.Err, "the daemon's last words:")
+		for _, line := range words {
+			fmt.Fprintf(a.Err, "  %s\n", show.Line(line, 1000))
 		}
 	}
 	e.Hints = []string{"all that it said: " + k.Where(), "mend that, then: " + a.paste("start")}
 	return e
+}
+
+// forPeople takes those lines of a log that are written for people; if there are none, all.
+func forPeople(text string) []string {
+	if text == "" {
+		return nil
+	}
+	all := strings.Split(text, "\n")
+	if plain := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return strings.HasPrefix(line, "{") }); len(plain) > 0 {
+		return plain
+	}
+	return all
 }
 
 // sayRunning describes the daemon that answers.

@@ -36,7 +36,7 @@ func (d *detached) Start(context.Context) (<-chan error, error) {
 		return nil, fmt.Errorf("cannot open the daemon's log: %s is no regular file", d.in.LogFile)
 	}
 	d.words.mark()
-	cmd := exec.Command(d.in.Program, append(append([]string{}, d.in.Args...), "--started-by", "person")...)
+	cmd := exec.Command(d.in.Program, append(append([]string{}, d.in.Args...), "--started-by", "person", "--log-file", d.in.LogFile)...)
 	cmd.Dir, cmd.Env = "/", []string{}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -176,7 +176,7 @@ func TestTheDetachedDaemonHasNothingOfItsStarter(t *testing.T) {
 			t.Fatalf("ended with %v", err)
 		}
 		lines := strings.Split(d.LastWords(t.Context()), "\n") // of this start only
-		if len(lines) != 4 || lines[0] != "args "+strings.Join(in.Args, " ")+" --started-by person" || lines[1] != "cwd /" || lines[3] != "last" {
+		if len(lines) != 4 || lines[0] != "args "+strings.Join(in.Args, " ")+" --started-by person --log-file "+in.LogFile || lines[1] != "cwd /" || lines[3] != "last" {
 			t.Errorf("it said %q", lines)
 			continue
 		}

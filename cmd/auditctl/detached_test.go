@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// endDaemons ends the detached daemons that a test left in a home of its own, as one that failed does.
+func endDaemons(home, bin string) {
+	for _, pattern := range []string{"/.local/state/tripline/run", "/*/.local/state/tripline/run", "/*/run"} {
+		runs, _ := filepath.Glob(home + pattern)
+		for _, run := range runs {
+			cmd := exec.Command(filepath.Join(bin, "auditctl"), "stop")
+			cmd.Env = []string{"HOME=" + strings.TrimSuffix(run, "/.local/state/tripline/run")}
+			if pattern == "/*/run" {
+				cmd.Env = []string{"TRIPLINE_HOME=" + filepath.Dir(run), "HOME=" + home}
+			}
+			_ = cmd.Run()
+		}
+	}
+}
+
+// Whoever ran auditctl start may go, with all its processes: a shell, a terminal, a make, an agent's session.
+func TestTheDaemonOutlivesTheProcessGroupThatStartedIt(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	home, err := os.MkdirTemp("", "tl") // short, for the socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	t.Cleanup(func() { endDaemons(home, bin) })
+	env := []string{"HOME=" + home, "PATH=" + bin + ":/usr/bin:/bin", "TRIPLINE_METRICS_LISTEN=off", "SECRET=of-the-starter"}
+
+	starter := exec.Command("/bin/sh", "-c", "auditctl start >start.out 2>&1; echo begun; sleep 120")
+	starter.Env, starter.Dir = env, home
+	starter.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := starter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line := make([]byte, 6); !readAll(out, line) || string(line) != "begun\n" {
+		t.Fatalf("the starter said %q", line)
+	}
+	said, _ := os.ReadFile(filepath.Join(home, "start.out"))
+	if err := syscall.Kill(-starter.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(filepath.Join(bin, "auditctl"), args...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("approvals", "list"); err != nil {
+		t.Fatalf("the daemon is gone: %v\n%s\n%s", err, out, said)
+	}
+	pid, err := os.ReadFile(filepath.Join(home, ".local/state/tripline/run/triplined.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proc := "/proc/" + strings.TrimSpace(string(pid)); exists("/proc/self/stat") {
+		stat, err := os.ReadFile(proc + "/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// behind the name in parentheses: state, parent, group, session, terminal
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		self := strings.TrimSpace(string(pid))
+		if fields[2] != self || fields[3] != self || fields[4] != "0" {
+			t.Errorf("process %s: group %s, session %s, terminal %s", self, fields[2], fields[3], fields[4])
+		}
+		// the daemon keeps its memory from others; only root sees these
+		if environ, err := os.ReadFile(proc + "/environ"); err == nil && len(environ) != 0 {
+			t.Errorf("it has an environment: %q", environ)
+		}
+	}
+	if out, err := run("stop"); err != nil || !strings.Contains(out, "has stopped") {
+		t.Errorf("stop: %v\n%s", err, out)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func readAll(r interface{ Read([]byte) (int, error) }, b []byte) bool {
+	deadline := time.Now().Add(60 * time.Second)
+	for n := 0; n < len(b); {
+		m, err := r.Read(b[n:])
+		if n += m; err != nil && n < len(b) || time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
