@@ -21,13 +21,9 @@ import (
 )
 
 const (
-	jobFile = "ci.json"
-	maxJob  = 64 << 10
-
-	// maxSocket is the longest path of a socket that every system takes.
-	maxSocket = 103
-	// longest is the longest name of a socket below a job's directory.
-	longest = "/run/control.sock"
+	jobFile   = "state/ci.json" // beside the log, where the floor protects it
+	maxJob    = 64 << 10
+	maxSocket = 103 // the longest path of a socket that every system takes
 )
 
 // ErrNoJob says that no job was started in a directory.
@@ -36,9 +32,8 @@ var ErrNoJob = errors.New("no job was started here")
 // Job is one guarded job, as it is kept in its directory.
 type Job struct {
 	V        int       `json:"v"`
-	Dir      string    `json:"dir"`           // private, real path; holds everything
-	Home     string    `json:"tripline_home"` // another name of Dir, where that is too long for a socket; else Dir
-	Settings string    `json:"settings"`      // the agent's settings file that is wired
+	Dir      string    `json:"dir"`      // private, links resolved; holds everything, and is the TRIPLINE_HOME of the job
+	Settings string    `json:"settings"` // the agent's settings file that is wired
 	Agent    string    `json:"agent"`
 	Mode     string    `json:"mode"`
 	Profile  string    `json:"profile"`
@@ -76,7 +71,7 @@ func Load(dir string) (*Job, error) {
 	var j Job
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&j); err != nil || j.V != 1 || !filepath.IsAbs(j.Dir) || !filepath.IsAbs(j.Home) || !filepath.IsAbs(j.Settings) {
+	if err := dec.Decode(&j); err != nil || j.V != 1 || !filepath.IsAbs(j.Dir) || !filepath.IsAbs(j.Settings) {
 		return nil, fmt.Errorf("%s cannot be read as a job of this version", path)
 	}
 	return &j, nil
@@ -88,13 +83,21 @@ func (j *Job) Save() error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(j.Dir, jobFile), append(b, '\n'), 0o600, renameio.IgnoreUmask())
+	path := filepath.Join(j.Dir, jobFile)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(b, '\n'), 0o600, renameio.IgnoreUmask())
 }
 
-// New makes the directory of a new job: dir, which must be empty or absent, or, if dir is "", a new one below temp. The
-// caller saves the job.
+// New makes the directory of a new job: dir, which must be empty or absent, or, if dir is "", a new one below temp, or below
+// /tmp where temp is too deep for sockets. The caller saves the job.
 func New(dir, temp string) (*Job, error) {
 	if dir == "" {
+		const typical = "/tripline-0123456789"
+		if deep(temp + typical) {
+			temp = "/tmp"
+		}
 		made, err := os.MkdirTemp(temp, "tripline-")
 		if err != nil {
 			return nil, fmt.Errorf("no directory for the job: %w", err)
@@ -104,6 +107,9 @@ func New(dir, temp string) (*Job, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%q is not an absolute path", dir)
 	}
+	if deep(dir) {
+		return nil, fmt.Errorf("%s is too long: below it a socket's path would have more than %d bytes", dir, maxSocket)
+	}
 	if err := private(dir); err != nil {
 		return nil, err
 	}
@@ -111,12 +117,14 @@ func New(dir, temp string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, err := shortName(dir)
-	if err != nil {
-		return nil, err
+	if deep(dir) {
+		return nil, fmt.Errorf("%s is too long: below it a socket's path would have more than %d bytes", dir, maxSocket)
 	}
-	return &Job{V: 1, Dir: dir, Home: home}, nil
+	return &Job{V: 1, Dir: dir}, nil
 }
+
+// deep reports whether sockets below dir could not be opened.
+func deep(dir string) bool { return len(dir)+len("/run/control.sock") > maxSocket }
 
 // private makes sure that dir is an empty directory that is this user's alone.
 func private(dir string) error {
@@ -142,18 +150,4 @@ func private(dir string) error {
 		return fmt.Errorf("%s is not empty; a job needs a directory of its own", dir)
 	}
 	return os.Chmod(dir, 0o700)
-}
-
-// shortName returns a name of dir below which sockets can be opened: dir itself, or a link to it in a private directory of
-// /tmp, since a path that is dialled may have about a hundred bytes whatever it leads to.
-func shortName(dir string) (string, error) {
-	if len(dir)+len(longest) <= maxSocket {
-		return dir, nil
-	}
-	near, err := os.MkdirTemp("/tmp", "tripline-")
-	if err != nil {
-		return "", fmt.Errorf("%s is too long for sockets, and no shorter name can be made: %w", dir, err)
-	}
-	link := filepath.Join(near, "ci")
-	return link, os.Symlink(dir, link)
 }

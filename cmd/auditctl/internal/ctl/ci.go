@@ -42,8 +42,8 @@ func (a *app) ciStart() *cobra.Command {
 settings to it. TRIPLINE_HOME is printed, and given to later steps where GITHUB_ENV and GITHUB_OUTPUT name files. Starting twice
 is harmless; a second job that wants the same settings is refused. auditctl ci finish undoes all of it.
 
-The directory is new and below $RUNNER_TEMP, else $TMPDIR, else /tmp, unless --dir names one that is empty. Where its path is
-too long for sockets, TRIPLINE_HOME is a link to it in /tmp.
+The directory is new and below $RUNNER_TEMP, else $TMPDIR, unless --dir names one that is empty. It is below /tmp where neither is
+set or that would be too deep: the path of a socket can have about a hundred bytes.
 
 Exit codes: 0 the agent is guarded, 1 error or refused, 2 usage.`,
 		Args: cobra.NoArgs,
@@ -135,7 +135,7 @@ func (a *app) jobPath(path string) (string, error) {
 func (a *app) jobPlaces(j *ci.Job) (config.Places, error) {
 	return config.FindPlaces(func(name string) string {
 		if name == "TRIPLINE_HOME" {
-			return j.Home
+			return j.Dir
 		}
 		return a.Getenv(name)
 	})

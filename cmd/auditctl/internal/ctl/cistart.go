@@ -265,7 +265,7 @@ func (a *app) announceJob(j *ci.Job, st control.Status) error {
 	fmt.Fprintf(a.Err, "the log's key: %s\n", show.Line(j.Key, 300))
 	fmt.Fprintf(a.Err, "at the end of the job: %s\n", show.Line(a.paste("ci", "finish", "--dir", j.Dir, "--key", j.Key), 2000))
 	if path := a.Getenv("GITHUB_ENV"); path != "" {
-		if err := ci.AppendVars(path, ci.Var{Name: "TRIPLINE_HOME", Value: j.Home}); err != nil {
+		if err := ci.AppendVars(path, ci.Var{Name: "TRIPLINE_HOME", Value: j.Dir}); err != nil {
 			return failf("the agent is guarded all the same", "GITHUB_ENV: %v", err)
 		}
 	}
@@ -275,6 +275,6 @@ func (a *app) announceJob(j *ci.Job, st control.Status) error {
 			return failf("the agent is guarded all the same", "GITHUB_OUTPUT: %v", err)
 		}
 	}
-	fmt.Fprintf(a.Out, "TRIPLINE_HOME=%s\n", shellWord(j.Home))
+	fmt.Fprintf(a.Out, "TRIPLINE_HOME=%s\n", shellWord(j.Dir))
 	return nil
 }
