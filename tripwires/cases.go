@@ -31,6 +31,23 @@ const (
 // Test runs the rules' own cases and returns those that fail. They are judged as text: no file exists.
 func (s *Set) Test() []CaseFailure { return testCases(s.rules) }
 
+// TestFiles runs the own cases of the rules in files, whatever else is wrong with them, and counts rules and cases. The error
+// is a *RuleError about the first file that cannot be read as rules.
+func TestFiles(files []File) (failures []CaseFailure, rules, cases int, err error) {
+	for _, f := range files {
+		list, _, perr := parseRules(f.Layer, f.Path, f.Data)
+		if perr != nil {
+			return failures, rules, cases, ruleError(f.Path, perr)
+		}
+		rules += len(list)
+		for _, r := range list {
+			cases += len(r.match) + len(r.noMatch)
+		}
+		failures = append(failures, testCases(list)...)
+	}
+	return failures, rules, cases, nil
+}
+
 func testCases(rules []*rule) []CaseFailure {
 	var out []CaseFailure
 	programs := programTable()

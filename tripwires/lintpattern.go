@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/tripwires/view"
 )
@@ -30,6 +31,24 @@ func (l *linter) patterns(r *rule) {
 			l.toolName(r, p)
 		}
 	}
+}
+
+// PatternProblem says what is wrong with a pattern of a deny or ask rule: that it cannot be read, or that it would never
+// match. It is "" for a good one.
+func PatternProblem(text string) string {
+	p, msg := parsePattern(text)
+	if msg != "" {
+		return msg
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !show.Visible(r) && r != ' ' }) {
+		return "it holds invisible or control characters"
+	}
+	l := &linter{programs: programTable()}
+	l.patterns(&rule{id: "lint", verdict: event.Deny, patterns: []pattern{p}})
+	if len(l.found) == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(l.found[0].Text, "rule lint: ")
 }
 
 // command runs the pattern on the command line that it spells.
