@@ -30,7 +30,13 @@ type Entry struct {
 	AllowOnDown bool
 	Timeout     int  // seconds, 0 if absent
 	Block       bool // onFailure is "block"
+
+	// Daemon is the command line behind --, by which the hook starts the daemon; nil if there is none.
+	Daemon []string
 }
+
+// daemonMark stands before the command line that starts the daemon.
+const daemonMark = "--"
 
 // Installed returns our entries in the bytes of a settings file, in the order of the file. An entry is ours if it runs a
 // program called tripline-hook with arguments of the form that Plan writes; whose install it is, its token tells.
@@ -66,11 +72,21 @@ func tokenOf(b []byte) string {
 
 // entry is what o installs for one event.
 func (o *Options) entry(r agents.Registration, token string) Entry {
-	return Entry{
+	e := Entry{
 		Under: r.Event, Event: r.Event, Command: o.Binary, Socket: o.Socket, UID: strconv.Itoa(o.ServerUID), Spool: o.Spool,
 		DeadlineMS: strconv.FormatInt(r.Deadline.Milliseconds(), 10), Token: token, AllowOnDown: o.AllowOnDown,
 		Timeout: int(r.Timeout / time.Second), Block: r.Kind.Gates(),
 	}
+	if startsDaemon(r) {
+		e.Daemon = o.Daemon
+	}
+	return e
+}
+
+// startsDaemon reports whether the hook of an event may start the daemon: what waits for a verdict needs it, and after the start of
+// a session and a prompt, calls are about to come. What comes after a call is kept in the spool.
+func startsDaemon(r agents.Registration) bool {
+	return r.Kind.Gates() || r.Event == "SessionStart" || r.Event == "UserPromptSubmit"
 }
 
 // args are the arguments of tripline-hook.
@@ -83,7 +99,11 @@ func (e *Entry) args() []string {
 	if e.AllowOnDown {
 		args = append(args, "-o", "allow")
 	}
-	return append(args, claude.Name, e.Event)
+	args = append(args, claude.Name, e.Event)
+	if e.Daemon != nil {
+		args = append(append(args, daemonMark), e.Daemon...)
+	}
+	return args
 }
 
 // readEntry reads a handler of a hook group; ok is false if it is not ours.
@@ -123,8 +143,11 @@ func readEntry(under string, handler *hujson.Value) (e Entry, ok bool) {
 
 // readArgs is the inverse of args; it fails for anything that tripline-hook would not take.
 func (e *Entry) readArgs(args []string) bool {
-	if n := slices.Index(args, "--"); n >= 0 {
-		args = args[:n] // a command line to start the daemon
+	if n := slices.Index(args, daemonMark); n >= 0 {
+		if e.Daemon = args[n+1:]; len(e.Daemon) == 0 || !filepath.IsAbs(e.Daemon[0]) {
+			return false
+		}
+		args = args[:n]
 	}
 	if len(args) < 4 || len(args)%2 != 0 || args[len(args)-2] != claude.Name {
 		return false

@@ -18,8 +18,11 @@ import (
 // The hook takes the arguments of every entry: without a daemon it denies what gates, or lets it pass if a person said so.
 func TestTheHookTakesWhatIsInstalled(t *testing.T) {
 	t.Parallel()
-	for _, allow := range []bool{false, true} {
-		o := options(t)
+	for i := range 4 {
+		o, allow := options(t), i%2 == 1
+		if i >= 2 {
+			o.Daemon = []string{"/nonexistent/triplined", "--on-demand"}
+		}
 		dir := t.TempDir()
 		o.Socket, o.Spool, o.AllowOnDown = filepath.Join(dir, "no.sock"), filepath.Join(dir, "spool"), allow
 		text, err := install.PutText([]byte("{}"), o)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
 )
@@ -38,6 +39,10 @@ type Options struct {
 	ServerUID   int    // the only uid that the hook accepts as the daemon's
 	Token       string // install token, see Token; "" = the one that is in the file, else a new one
 	AllowOnDown bool   // a person chose on_down: allow
+
+	// Daemon is the command line by which a hook starts the daemon where no service manager does, the absolute path of the
+	// program first. nil = the hook starts nothing.
+	Daemon []string
 }
 
 // Change is a planned change of one settings file.
@@ -149,11 +154,23 @@ func (c *Change) Diff() string {
 }
 
 func (o *Options) check() error {
-	for _, p := range []struct{ what, path string }{{"hook binary", o.Binary}, {"socket", o.Socket}, {"spool", o.Spool}} {
-		if p.what == "spool" && p.path == "" {
-			continue
+	paths := []struct{ what, path string }{{"hook binary", o.Binary}, {"socket", o.Socket}}
+	if o.Spool != "" {
+		paths = append(paths, struct{ what, path string }{"spool", o.Spool})
+	}
+	if o.Daemon != nil {
+		if len(o.Daemon) == 0 {
+			return fmt.Errorf("%w: the daemon's command line is empty", ErrOptions)
 		}
-		if !filepath.IsAbs(p.path) || strings.ContainsFunc(p.path, func(r rune) bool { return r < ' ' }) || strings.ToValidUTF8(p.path, "") != p.path {
+		paths = append(paths, struct{ what, path string }{"daemon", o.Daemon[0]})
+		for _, arg := range o.Daemon[1:] {
+			if !plain(arg) {
+				return fmt.Errorf("%w: the daemon's argument %q is not plain text", ErrOptions, arg)
+			}
+		}
+	}
+	for _, p := range paths {
+		if !filepath.IsAbs(p.path) || !plain(p.path) {
 			return fmt.Errorf("%w: %s %q is not an absolute path of plain text", ErrOptions, p.what, p.path)
 		}
 	}
@@ -167,6 +184,11 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: negative uid", ErrOptions)
 	}
 	return nil
+}
+
+// plain reports whether a text can stand in a settings file as it is meant: valid UTF-8 without control characters.
+func plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 func validToken(s string) bool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,25 @@ func options(t testing.TB) install.Options {
 		Path: path, Owner: os.Getuid(), Binary: "/home/dev/.local/bin/tripline-hook", Socket: "/run/user/1000/tripline/hook.sock",
 		Spool: "/home/dev/.local/state/tripline/spool", ServerUID: 1000, Token: token,
 	}
+}
+
+// daemonLine starts the daemon.
+var daemonLine = []string{"/home/dev/.local/bin/triplined", "--on-demand", "--home=/home/d \u00e9 \"v\"", "--", "\\"}
+
+// onDemand are options with a daemon that hooks start.
+func onDemand(t testing.TB) install.Options {
+	o := options(t)
+	o.Daemon = daemonLine
+	return o
+}
+
+// daemonOf is the daemon's command line that o wants in the entry of an event.
+func daemonOf(o install.Options, event string) []string {
+	switch event {
+	case "PreToolUse", "PreSkillShellCommand", "ConfigChange", "SessionStart", "UserPromptSubmit":
+		return o.Daemon
+	}
+	return nil
 }
 
 func write(t testing.TB, path, text string) {
@@ -149,7 +169,7 @@ func check(t testing.TB, o install.Options, text string) {
 	}
 	seen := make(map[string]bool)
 	for _, e := range entries {
-		if seen[e.Under] || e.Under != e.Event || e.Token != o.Token || e.Command != o.Binary {
+		if seen[e.Under] || e.Under != e.Event || e.Token != o.Token || e.Command != o.Binary || !slices.Equal(e.Daemon, daemonOf(o, e.Event)) {
 			t.Errorf("an entry twice or wrong: %+v", e)
 		}
 		seen[e.Under] = true
@@ -178,6 +198,14 @@ func checkUpdate(t testing.TB, o install.Options, text string) {
 	if entries, err := install.Installed([]byte(moved)); err != nil || len(entries) != len(claude.Events()) || entries[0].Token != other.Token {
 		t.Errorf("after an update: %d entries, %v", len(entries), err)
 	}
+	if other.Daemon = daemonLine; o.Daemon != nil {
+		other.Daemon = nil
+	}
+	if redone := put(t, moved, other); redone == moved {
+		t.Errorf("another daemon's line changes nothing in\n%s", redone)
+	} else {
+		moved = redone
+	}
 	if back := put(t, moved, o); back != once {
 		t.Errorf("updating to and fro changed the file:\n%s\nbecame\n%s", once, back)
 	}
@@ -194,15 +222,16 @@ func TestUninstallGivesBackEveryFileByteForByte(t *testing.T) {
 	for _, f := range files {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			o := options(t)
-			check(t, o, f.text)
-			checkUpdate(t, o, f.text)
-			write(t, o.Path, f.text)
-			apply1(t, o)
-			removal, err := install.PlanRemoval(o.Path, o.Owner)
-			apply(t, removal, err)
-			if back := read(t, o.Path); back != f.text {
-				t.Errorf("on disk, %q became %q", f.text, back)
+			for _, o := range []install.Options{options(t), onDemand(t)} {
+				check(t, o, f.text)
+				checkUpdate(t, o, f.text)
+				write(t, o.Path, f.text)
+				apply1(t, o)
+				removal, err := install.PlanRemoval(o.Path, o.Owner)
+				apply(t, removal, err)
+				if back := read(t, o.Path); back != f.text {
+					t.Errorf("on disk, %q became %q", f.text, back)
+				}
 			}
 		})
 	}
@@ -211,7 +240,7 @@ func TestUninstallGivesBackEveryFileByteForByte(t *testing.T) {
 // Every combination of indentation, end of line, comments, trailing commas and foreign hooks.
 func TestUninstallGivesBackEveryStyle(t *testing.T) {
 	t.Parallel()
-	o := options(t)
+	o, demand := options(t), onDemand(t)
 	for _, indent := range []string{"", "  ", "\t"} {
 		for _, eol := range []string{"\n", "\r\n"} {
 			if indent == "" && eol != "\n" {
@@ -226,6 +255,9 @@ func TestUninstallGivesBackEveryStyle(t *testing.T) {
 								t.Fatalf("%v in\n%s", err, text)
 							}
 							check(t, o, text)
+							if last {
+								check(t, demand, text)
+							}
 						}
 					}
 				}
@@ -294,8 +326,12 @@ func FuzzInstall(f *testing.F) {
 	for _, file := range files {
 		f.Add(file.text)
 	}
-	o := options(f)
+	plain, demand := options(f), onDemand(f)
 	f.Fuzz(func(t *testing.T, text string) {
+		o := plain
+		if len(text)%2 == 1 {
+			o = demand
+		}
 		once, err := install.PutText([]byte(text), o)
 		if err != nil {
 			return
@@ -315,6 +351,7 @@ func TestTheClientReadsWhatTheDesignSays(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.AllowOnDown = true
+	o.Daemon = []string{"/opt/bin/triplined", "--on-demand", "--run-dir=/r"}
 	write(t, o.Path, `{"hooks":{"PreToolUse":[`+foreignHook+`]}}`)
 	apply1(t, o)
 	var got struct {
@@ -331,11 +368,12 @@ func TestTheClientReadsWhatTheDesignSays(t *testing.T) {
 			}
 			groups = groups[1:]
 		}
-		handler := map[string]any{
-			"type": "command", "command": o.Binary, "timeout": r.Timeout.Seconds(),
-			"args": []any{"-s", o.Socket, "-u", "1000", "-q", o.Spool, "-t", fmt.Sprint(r.Deadline.Milliseconds()), "-n", token,
-				"-o", "allow", "claude", r.Event},
+		args := []any{"-s", o.Socket, "-u", "1000", "-q", o.Spool, "-t", fmt.Sprint(r.Deadline.Milliseconds()), "-n", token,
+			"-o", "allow", "claude", r.Event}
+		if daemonOf(o, r.Event) != nil {
+			args = append(args, "--", "/opt/bin/triplined", "--on-demand", "--run-dir=/r")
 		}
+		handler := map[string]any{"type": "command", "command": o.Binary, "timeout": r.Timeout.Seconds(), "args": args}
 		if r.Event == "PreToolUse" || r.Event == "PreSkillShellCommand" || r.Event == "ConfigChange" {
 			handler["onFailure"] = "block"
 		}

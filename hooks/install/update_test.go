@@ -4,7 +4,9 @@ package install_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,6 +74,58 @@ func TestEarlierEntriesAreBroughtUpToDate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the hook would refuse behind -- is no entry of ours, and an entry of ours is what the hook takes.
+func TestTheDaemonsLineIsReadAsTheHookReadsIt(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		`"claude","PreToolUse","--","/d"`:                      {"/d"},
+		`"claude","PreToolUse","--","/d","--on-demand","x y"`:  {"/d", "--on-demand", "x y"},
+		`"claude","PreToolUse","--","/d","--","claude","Stop"`: {"/d", "--", "claude", "Stop"},
+		`"claude","PreToolUse","--"`:                           nil,
+		`"claude","PreToolUse","--","triplined"`:               nil,
+		`"claude","PreToolUse","--",""`:                        nil,
+		`"claude","PreToolUse","--","--","/d"`:                 nil,
+		`"claude","PreToolUse","/d"`:                           nil,
+		`"claude","--","/d"`:                                   nil,
+		`"--","/d"`:                                            nil,
+		`"claude","PreToolUse","--","/d",1`:                    nil,
+	} {
+		text := `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/tripline-hook","args":["-s","/none.sock",` + args + `]}]}]}}`
+		entries, err := install.Installed([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			if len(entries) != 0 {
+				t.Errorf("%s: %+v", args, entries)
+			}
+			continue
+		}
+		if len(entries) != 1 || entries[0].Event != "PreToolUse" || !slices.Equal(entries[0].Daemon, want) {
+			t.Errorf("%s: %+v", args, entries)
+		}
+		var line []string
+		if err := json.Unmarshal([]byte(`["-s","/none.sock",`+args+`]`), &line); err != nil {
+			t.Fatal(err)
+		}
+		line[slices.Index(line, "--")+1] = "/nonexistent/triplined" // nothing is started here
+		if exit, stdout, stderr := run(t, line); exit != 2 || !strings.Contains(stdout, "daemon.unreachable") {
+			t.Errorf("%s: the hook says %d %q %q", args, exit, stdout, stderr)
+		}
+	}
+}
+
+func TestADaemonsLineThatTheHookWouldRefuseIsNotInstalled(t *testing.T) {
+	t.Parallel()
+	for _, line := range [][]string{{}, {""}, {"triplined"}, {"./triplined"}, {"/d\n"}, {"/d", "a\x00b"}, {"/d", "\xff"}, {"\xff/d"}} {
+		o := options(t)
+		o.Daemon = line
+		if _, err := install.Plan(o); !errors.Is(err, install.ErrOptions) {
+			t.Errorf("%q: %v", line, err)
+		}
 	}
 }
 
