@@ -1,9 +1,10 @@
 # Two commands: `make up` builds, installs for this user, starts the daemon and shows that it works; `make test` passes the
-# tests. `make down` undoes `make up`. Without make, run the scripts by hand.
-.PHONY: up down test check build bench demo
+# tests. `make down` undoes `make up`, `make purge` deletes what that leaves. Without make, run the scripts by hand.
+.PHONY: up down purge test check build bench demo
 
 up: ; @contrib/dev/up.sh $(HOOK)
 down: ; @contrib/dev/down.sh
+purge: ; @contrib/dev/purge.sh
 test: ; @contrib/dev/test.sh
 check: ; @contrib/dev/check.sh
 build: ; @contrib/dev/build.sh bin

@@ -16,5 +16,5 @@ for program; do
 	# the hook's own entry, which keeps the environment from the Go runtime
 	tripline-hook/linux/amd64 | tripline-hook/linux/arm64) flags="$flags -E tripline_entry" ;;
 	esac
-	CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$dir/$program" "./cmd/$program"
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$dir/$program" "./cmd/$program"
 done

@@ -132,5 +132,7 @@ func (a *app) sayLeft(pl *purgePlan) {
 	for _, path := range pl.foreign {
 		fmt.Fprintf(a.Err, "left: %s is not one of Tripline's files\n", show.Line(path, 1000))
 	}
-	fmt.Fprintf(a.Err, "the programs stay in %s\n", show.Line(filepath.Dir(a.Exe), 500))
+	if a.program() == nil {
+		fmt.Fprintf(a.Err, "the programs stay in %s\n", show.Line(filepath.Dir(a.Exe), 500))
+	}
 }

@@ -82,6 +82,9 @@ func (a *app) runStop(ctx context.Context, disable bool) error {
 		fmt.Fprintf(a.Err, "note: %s starts it again at the next login; to keep it from that: %s\n", k.Name(), a.paste("stop", "--disable"))
 	}
 	a.sayAgents(p)
+	if !disable {
+		fmt.Fprintf(a.Out, "start it again: %s\n", a.paste("start"))
+	}
 	return nil
 }
 
@@ -98,7 +101,6 @@ func (a *app) sayAgents(p config.Places) {
 	default:
 		fmt.Fprintf(a.Out, "claude is wired (%s): until the next start its guarded calls are denied\n", show.Line(wired.path, 500))
 	}
-	fmt.Fprintf(a.Out, "start it again: %s\n", a.paste("start"))
 }
 
 // wiring is what an agent's settings say of us.
