@@ -185,7 +185,7 @@ func TestADaemonKilledMidSessionBlocksAndARestartGoesOn(t *testing.T) {
 	if len(told) != 3 || told[0].IsError || !told[1].IsError || told[2].IsError {
 		t.Fatalf("the model was told %+v", told)
 	}
-	if !strings.Contains(told[1].Text, "triplined") {
+	if !strings.Contains(told[1].Text, "auditctl start") {
 		t.Errorf("the denial does not say what to start: %s", told[1].Text)
 	}
 	if got := find(w.calls(), "echo again"); len(got) != 1 || got[0].Outcome != "ran" {
