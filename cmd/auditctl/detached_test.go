@@ -4,6 +4,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // endDaemons ends the detached daemons that a test left in a home of its own, as one that failed does.
@@ -25,6 +30,40 @@ func endDaemons(home, bin string) {
 			}
 			_ = cmd.Run()
 		}
+	}
+}
+
+// registered runs the handler of PreToolUse that install wrote into the user's settings, as the client does: registered pass|deny COMMAND.
+// What it printed is in the file "reply".
+func registered(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: registered pass|deny COMMAND")
+	}
+	var settings struct {
+		Hooks map[string][]struct {
+			Hooks []struct {
+				Command string
+				Args    []string
+			}
+		}
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(ts.Getenv("HOME")+"/.claude/settings.json")), &settings))
+	handler := settings.Hooks["PreToolUse"][0].Hooks[0]
+	payload := fmt.Sprintf(`{"session_id":"s","transcript_path":"","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q},"tool_use_id":"t"}`, args[1])
+	out, err := command(ts, []byte(payload), append([]string{handler.Command}, handler.Args...)...)
+	ts.Check(os.WriteFile(ts.MkAbs("reply"), []byte(out), 0o600))
+	switch args[0] {
+	case "pass":
+		if err != nil || out != "" {
+			ts.Fatalf("it did not pass: %v\n%s", err, out)
+		}
+	case "deny":
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(out, `"permissionDecision":"deny"`) {
+			ts.Fatalf("it was not denied: %v\n%s", err, out)
+		}
+	default:
+		ts.Fatalf("usage: registered pass|deny COMMAND")
 	}
 }
 

@@ -56,6 +56,8 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"approve": approve,
 			"same":    same,
+
+			"registered": registered,
 		},
 	})
 }

@@ -119,9 +119,14 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 		return err
 	}
 	fmt.Fprintf(a.Out, "wired: %s; sessions that begin from now on are guarded\n", show.Line(path, 500))
-	if !running {
-		fmt.Fprintf(a.Err, "no daemon runs: until one does, guarded calls are denied; %s\n", a.startHint())
+	if running {
+		return nil
 	}
+	if _, err := os.Lstat(p.StoppedFile); err != nil && options.Daemon != nil {
+		fmt.Fprintf(a.Err, "no daemon runs: the first guarded call starts it; or now: %s\n", a.paste("start"))
+		return nil
+	}
+	fmt.Fprintf(a.Err, "no daemon runs: until one does, guarded calls are denied; %s\n", a.startHint())
 	return nil
 }
 
@@ -144,10 +149,10 @@ func (a *app) hookOptions(ctx context.Context, agent string, p config.Places) (i
 	if err != nil {
 		return o, err
 	}
-	_, err = a.hookDaemon(ctx, p)
+	daemon, err := a.hookDaemon(ctx, p)
 	return install.Options{
 		Path: path, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
-		AllowOnDown: c.OnDown == "allow",
+		AllowOnDown: c.OnDown == "allow", Daemon: daemon,
 	}, err
 }
 
@@ -157,8 +162,7 @@ func (a *app) hookDaemon(ctx context.Context, p config.Places) ([]string, error)
 	if err != nil || k.Name() != service.None {
 		return nil, err
 	}
-	command := append([]string{a.daemonProgram(), "--on-demand"}, p.ShortDirs().Args()...)
-	return append(command, a.daemonFlags()...), nil
+	return append([]string{a.daemonProgram(), "--on-demand"}, p.ShortDirs().Args()...), nil
 }
 
 func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string) error {

@@ -29,11 +29,15 @@ func (a *app) look(ctx context.Context) (*doctor.Facts, error) {
 		return nil, err
 	}
 	cwd, _ := a.Getwd() // a directory that is gone has no settings
+	daemon, err := a.hookDaemon(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	return doctor.Gather(ctx, doctor.Inputs{
 		Self: a.paste(), Exe: a.Exe, Version: a.version, UID: os.Getuid(), Now: a.Now(), Getenv: a.Getenv, Cwd: cwd, Places: p,
 		Hook: install.Options{
 			Path: path, Owner: os.Getuid(), Binary: filepath.Join(filepath.Dir(a.Exe), "tripline-hook"),
-			Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(),
+			Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Daemon: daemon,
 		},
 		Client: &control.Client{Socket: p.ControlSocket}, AgentVars: agentVariables[:],
 	}), nil
