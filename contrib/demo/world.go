@@ -155,9 +155,9 @@ func (w *world) run(ctx context.Context, name string, args ...string) (out strin
 	return string(bytes.TrimRight(b, "\n")), cmd.ProcessState.ExitCode(), err
 }
 
-// until polls a condition for ten seconds at most.
+// until polls a condition for half a minute at most.
 func until(ctx context.Context, ok func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("not within ten seconds"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not within 30 s"))
 	defer cancel()
 	for !ok() {
 		select {

@@ -43,7 +43,7 @@ func recent(series, window string, by ...string) string {
 }
 
 // alarmsOnTheirOwn are the kinds of alarm that have an alert of their own; TriplineAlarm is for all others, whatever comes.
-var alarmsOnTheirOwn = []string{"tamper.denied-ran", "tamper.hooks-removed", "tamper.unrecorded", "gap", "daemon.commit-unknown"}
+var alarmsOnTheirOwn = []string{"tamper.denied-ran", "tamper.hooks-removed", "tamper.binary", "tamper.unrecorded", "gap", "daemon.commit-unknown"}
 
 // alarms chooses kinds of alarm; op is =, =~ or !~.
 func alarms(op string, kinds ...string) string {
@@ -86,6 +86,12 @@ var groups = []group{
 			Query:   recent(alarms("=", "tamper.hooks-removed"), "15m") + " + on (job, instance) tripline_hooks_removed",
 			Summary: "Tripline's entry vanished from an agent's settings",
 			Detail:  "On {{ .Labels.instance }} a settings file lost our entry, or switches it off, and nobody announced it. Sessions that start now are not watched.",
+		},
+		{
+			Name: "TriplineHookReplaced", Severity: "critical", Op: ">",
+			Query:   recent(alarms("=", "tamper.binary"), "15m"),
+			Summary: "The hook program that agents run is gone, or is another one",
+			Detail:  "On {{ .Labels.instance }} the program that our entries name is not what a person installed. What it answers agents is not Tripline's word.",
 		},
 		{
 			Name: "TriplineApprovalWaiting", Severity: "warning", Op: ">", Limit: 300,
