@@ -286,6 +286,8 @@ func TestDoctorNamesWhatIsBrokenAndWhatMendsIt(t *testing.T) {
 			after: func(p *patient) { p.change(p.bin+"/tripline-hook", p.trap("evil/tripline-hook"), -1) }},
 		{name: "our path was replaced for one event", want: "wiring.differs=auditctl install claude",
 			after: func(p *patient) { p.change(p.bin+"/tripline-hook", p.trap("evil/tripline-hook"), 1) }},
+		{name: "the entries would start another daemon", want: "wiring.differs=auditctl install claude",
+			after: func(p *patient) { p.change(p.bin+"/triplined", p.trap("evil/triplined"), -1) }},
 		{name: "a copy of our entry runs in the background", want: "wiring.differs=auditctl install claude",
 			after: func(p *patient) { p.change(`"timeout": 150`, `"async": true, "timeout": 150`, 1) }},
 		{name: "an entry has another matcher", want: "wiring.differs=auditctl install claude",

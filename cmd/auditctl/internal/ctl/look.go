@@ -14,6 +14,7 @@ import (
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
+	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
@@ -29,18 +30,20 @@ func (a *app) look(ctx context.Context) (*doctor.Facts, error) {
 		return nil, err
 	}
 	cwd, _ := a.Getwd() // a directory that is gone has no settings
-	daemon, err := a.hookDaemon(ctx, p)
-	if err != nil {
-		return nil, err
-	}
 	return doctor.Gather(ctx, doctor.Inputs{
 		Self: a.paste(), Exe: a.Exe, Version: a.version, UID: os.Getuid(), Now: a.Now(), Getenv: a.Getenv, Cwd: cwd, Places: p,
 		Hook: install.Options{
 			Path: path, Owner: os.Getuid(), Binary: filepath.Join(filepath.Dir(a.Exe), "tripline-hook"),
-			Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Daemon: daemon,
+			Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Daemon: a.onDemand(p),
 		},
 		Client: &control.Client{Socket: p.ControlSocket}, AgentVars: agentVariables[:],
 	}), nil
+}
+
+// onDemand is the command line by which a hook starts the daemon. Unlike hookDaemon it asks no service manager: looking runs
+// nothing.
+func (a *app) onDemand(p config.Places) []string {
+	return append([]string{a.daemonProgram(), "--on-demand"}, p.ShortDirs().Args()...)
 }
 
 // screenWidth is how many columns a screen for people takes at most.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
+
+	"github.com/tripline-sh/tripline/hooks/install"
 )
 
 func checkFiles(_ context.Context, f *Facts) []Finding {
@@ -83,9 +86,10 @@ func checkService(_ context.Context, f *Facts) []Finding {
 		}
 		out = append(out, p)
 	}
-	if st := f.Status; st != nil && len(f.Units) == 0 && st.StartedBy == "person" && f.User.Wired() {
-		out = append(out, Finding{ID: "service.none", Severity: Note, Command: f.Self + " restart",
-			Text: "the daemon was started by hand: nothing starts it again after a reboot but the next hook or you"})
+	starts := func(e install.Entry) bool { return e.Daemon != nil }
+	if len(f.Units) == 0 && f.User.Wired() && !slices.ContainsFunc(f.User.Installed, starts) {
+		out = append(out, Finding{ID: "service.none", Severity: Note, Command: f.Self + " restart && " + f.Self + " install claude",
+			Text: "neither a service manager nor the hooks start the daemon again after a reboot"})
 	}
 	return out
 }

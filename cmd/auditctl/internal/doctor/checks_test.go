@@ -37,7 +37,8 @@ func healthy(t *testing.T) *Facts {
 		Agent:    AgentFacts{Found: true, Installed: claude.Version{Major: 2, Minor: 1, Patch: 332}},
 		Programs: []Program{{Name: "tripline-hook", Path: "/home/dev/.local/bin/tripline-hook", Perm: 0o755, Ours: true}},
 	}
-	f.Hook = install.Options{Path: "/home/dev/.claude/settings.json", Binary: f.Programs[0].Path, Socket: places.HookSocket, Spool: places.SpoolDir, ServerUID: 1000, Token: f.Token}
+	f.Hook = install.Options{Path: "/home/dev/.claude/settings.json", Binary: f.Programs[0].Path, Socket: places.HookSocket, Spool: places.SpoolDir, ServerUID: 1000, Token: f.Token,
+		Daemon: []string{"/home/dev/.local/bin/triplined", "--on-demand"}}
 	f.User.Scope, f.User.Path = "user", f.Hook.Path
 	return f
 }
@@ -165,12 +166,20 @@ func TestChecks(t *testing.T) {
 		{name: "everything differs", want: "problem wiring.binary, problem wiring.differs",
 			text: "another socket (", change: func(f *Facts) {
 				f.wired(t, func(e *install.Entry) {
-					*e = install.Entry{Under: e.Under, Event: "Stop", Command: "/nonexistent/tripline-hook", Socket: "x", UID: "1", Spool: "x", DeadlineMS: "1", Token: "x", AllowOnDown: true, Timeout: 1, Block: !e.Block}
+					*e = install.Entry{Under: e.Under, Event: "Stop", Command: "/nonexistent/tripline-hook", Socket: "x", UID: "1", Spool: "x", DeadlineMS: "1", Token: "x", AllowOnDown: true, Timeout: 1, Block: !e.Block, Daemon: []string{"/x"}}
 				})
 			}},
 		{name: "only bytes differ", want: "problem wiring.differs", text: "a matcher, an order or a key", change: func(f *Facts) { f.wired(t, nil); f.User.Current = false }},
 		{name: "the token cannot be read", want: "problem wiring.token", change: func(f *Facts) { f.wired(t, nil); f.TokenErr = errors.New("denied") }},
-		{name: "started by hand", want: "note service.none", change: func(f *Facts) { f.wired(t, nil); f.Status.StartedBy = "person" }},
+		{name: "nothing starts the daemon again", want: "note service.none", change: func(f *Facts) { f.Hook.Daemon = nil; f.wired(t, nil) }},
+		{name: "a service manager starts the daemon", change: func(f *Facts) {
+			f.Hook.Daemon = nil
+			f.wired(t, nil)
+			f.Units = []Unit{{Path: "/u", Wants: "/s", Listens: "/s"}}
+		}},
+		{name: "an entry starts something else", want: "problem wiring.differs", text: "another command to start the daemon (PreToolUse", change: func(f *Facts) {
+			f.wired(t, func(e *install.Entry) { e.Daemon = []string{"/tmp/evil"} })
+		}},
 		{name: "the metrics are off", change: func(f *Facts) { f.wired(t, nil); f.Status.MetricsAddr = "" }},
 		{name: "the hook's entry is unknown", change: func(f *Facts) { f.wired(t, nil); f.Entry = EntryUnknown }},
 		{name: "PATH has us, but nothing of our names first", change: func(f *Facts) { f.wired(t, nil); f.Hits = []Hit{{Name: "auditctl"}, {Name: "tripline"}} }},

@@ -61,6 +61,12 @@ func (f *Facts) gatherSettings() {
 // plan asks what install would do to the user's file.
 func (f *Facts) plan() {
 	o := f.Hook
+	// Which of two machines this is, one whose service manager holds the socket or one where hooks start the daemon, only
+	// asking the manager would tell, and that would run a program. Both are what install writes.
+	starts := func(e install.Entry) bool { return e.Daemon != nil }
+	if len(f.User.Installed) > 0 && !slices.ContainsFunc(f.User.Installed, starts) {
+		o.Daemon = nil
+	}
 	change, err := install.Plan(o)
 	if err != nil {
 		f.User.PlanErr = err
