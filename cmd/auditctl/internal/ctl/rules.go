@@ -24,11 +24,14 @@ import (
 func (a *app) rules() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "Put changed rules in force",
+		Short: "See, check, write and relax the rules that calls are judged by",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.rulesReload())
+	cmd.AddCommand(
+		a.rulesList(), a.rulesShow(), a.rulesLint(), a.rulesTest(),
+		a.rulesNew(), a.rulesRelax(), a.rulesImport(), a.rulesReload(),
+	)
 	return cmd
 }
 
