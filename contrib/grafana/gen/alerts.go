@@ -8,7 +8,8 @@ import (
 )
 
 // alert is one alert, the source of the rule for Prometheus and of the one that Grafana manages. It fires while a value of
-// Query stands beyond Limit for the time For.
+// Query has been beyond Limit for the time For. Without its limit a query has data as soon as a daemon is scraped (that on
+// silence: as soon as a session is open; that on slow hooks: as soon as one was called).
 type alert struct {
 	Name     string
 	Severity string // critical: look now; warning: today; info: when you pass by
@@ -19,9 +20,6 @@ type alert struct {
 	Summary  string // one line
 	Detail   string // what it means, in a sentence or two
 
-	// Sparse is true when a healthy daemon gives no series at all, since the query chooses what to compare. Every other
-	// query has a value as soon as a daemon is scraped.
-	Sparse bool
 	// Dead is true for the one alert that must fire when there is no data.
 	Dead bool
 }
@@ -100,7 +98,7 @@ var groups = []group{
 			Detail:  "An approval card on {{ .Labels.instance }} is undecided. The agent stands still or has been told to go on without.",
 		},
 		{
-			Name: "TriplineSilent", Severity: "info", Op: ">", Limit: 4 * 3600, For: "5m", Sparse: true,
+			Name: "TriplineSilent", Severity: "info", Op: ">", Limit: 4 * 3600, For: "5m",
 			Query: `(time() - max by (job, instance, agent) (tripline_last_event_timestamp_seconds > 0))
 and on (job, instance, agent) (sum by (job, instance, agent) (tripline_sessions_active) > 0)`,
 			Summary: "Sessions of {{ .Labels.agent }} are open and nothing has been heard for four hours",
@@ -133,7 +131,7 @@ and on (job, instance, agent) (sum by (job, instance, agent) (tripline_sessions_
 			Detail:  "On {{ .Labels.instance }} more than five calls within ten minutes were denied without a verdict. Agents stand still there.",
 		},
 		{
-			Name: "TriplineSlowHooks", Severity: "warning", Op: ">", Limit: 0.25, For: "10m", Sparse: true,
+			Name: "TriplineSlowHooks", Severity: "warning", Op: ">", Limit: 0.25, For: "10m",
 			Query: `histogram_quantile(0.99, sum by (job, instance, agent, le) (rate(tripline_hook_duration_seconds_bucket[10m])))
 and on (job, instance, agent) (sum by (job, instance, agent) (rate(tripline_hook_duration_seconds_count[10m])) > 0)`,
 			Summary: "Hooks of {{ .Labels.agent }} take longer than a quarter of a second",

@@ -76,7 +76,7 @@ type (
 		Description string         `json:"description,omitempty"`
 		GridPos     grid           `json:"gridPos"`
 		Collapsed   *bool          `json:"collapsed,omitempty"` // rows only
-		Panels      []panel        `json:"panels,omitempty"`
+		Panels      []panel        `json:"panels,omitzero"`     // of a collapsed row
 		Datasource  *source        `json:"datasource,omitempty"`
 		Targets     []target       `json:"targets,omitempty"`
 		FieldConfig *fieldConfig   `json:"fieldConfig,omitempty"`
@@ -123,7 +123,7 @@ func newDashboard() dashboard {
 		}
 	}
 	d.Templating.List = []variable{
-		{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus", Refresh: 1, Current: map[string]any{}},
+		{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus", Refresh: 1, Current: map[string]any{"selected": true, "text": "default", "value": "default"}},
 		choose("job", "Job", "tripline_build_info"),
 		choose("instance", "Instance", "tripline_build_info{job=~\"$job\"}"),
 		choose("agent", "Agent", "tripline_sessions_active{job=~\"$job\",instance=~\"$instance\"}"),
@@ -138,7 +138,7 @@ func dashboardJSON() []byte {
 	for _, r := range rows() {
 		id++
 		open := false
-		d.Panels = append(d.Panels, panel{ID: id, Type: "row", Title: r.title, Collapsed: &open, GridPos: grid{1, 24, 0, y}})
+		d.Panels = append(d.Panels, panel{ID: id, Type: "row", Title: r.title, Collapsed: &open, Panels: []panel{}, GridPos: grid{1, 24, 0, y}})
 		y++
 		x, height := 0, 0
 		for _, p := range r.panels {

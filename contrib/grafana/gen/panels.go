@@ -43,6 +43,7 @@ func stat(title, text, unit string, width int, colour string, bad float64, expr 
 		Targets: targets(true, "time_series", []query{{expr, ""}}), FieldConfig: &fieldConfig{f, []any{}},
 		Options: map[string]any{
 			"colorMode": "value", "graphMode": "none", "textMode": "value", "justifyMode": "auto", "orientation": "auto",
+			"wideLayout": true, "showPercentChange": false, "percentChangeColorMode": "standard",
 			"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
 		},
 	}
@@ -92,6 +93,8 @@ func ranking(title, text string, width int, q query) panel {
 		FieldConfig: &fieldConfig{fieldDefaults{Unit: "short", Decimals: &zero, Min: &zero, Color: map[string]any{"mode": "continuous-BlPu"}}, []any{}},
 		Options: map[string]any{
 			"displayMode": "basic", "orientation": "horizontal", "valueMode": "color", "namePlacement": "auto", "showUnfilled": false, "sizing": "auto",
+			"minVizWidth": 8, "minVizHeight": 16, "maxVizHeight": 300,
+			"legend":        map[string]any{"showLegend": false, "displayMode": "list", "placement": "bottom", "calcs": []string{}},
 			"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}, "fields": "", "values": false},
 		},
 	}
@@ -103,7 +106,7 @@ func table(title, text string, width, height int, q query) panel {
 		Type: "table", Title: title, Description: text, GridPos: grid{H: height, W: width}, Datasource: &prometheus,
 		Targets:     targets(true, "table", []query{q}),
 		FieldConfig: &fieldConfig{fieldDefaults{Unit: "none", Color: map[string]any{"mode": "thresholds"}}, []any{}},
-		Options:     map[string]any{"showHeader": true, "cellHeight": "sm"},
+		Options:     map[string]any{"frameIndex": 0, "showHeader": true, "cellHeight": "sm"},
 		Transform: []any{map[string]any{"id": "organize", "options": map[string]any{
 			"excludeByName": map[string]any{"Time": true, "Value": true}, "indexByName": map[string]any{}, "renameByName": map[string]any{},
 		}}},
