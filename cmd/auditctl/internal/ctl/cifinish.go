@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
@@ -16,6 +18,7 @@ import (
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
+	"github.com/tripline-sh/tripline/hooks/agents/claude"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
@@ -72,6 +75,7 @@ func (a *app) runCIFinish(ctx context.Context, o *ciFinishOptions) error {
 		return failf("", "%v", err)
 	}
 	e.askDaemon(ctx)
+	e.askAgent()
 	e.unwire(ctx)
 	stopped := e.stop(ctx)
 	e.read(ctx, stopped)
@@ -88,6 +92,18 @@ func (e *jobEnd) note(format string, args ...any) {
 	fmt.Fprintf(e.a.Err, "WARNING: %s\n", text)
 }
 
+// askAgent takes the agent's version from the transcript that it wrote during the job; no hook tells it.
+func (e *jobEnd) askAgent() {
+	if !e.first {
+		return
+	}
+	name := e.job.Agent + " (no transcript of this job tells its version)"
+	if v, at, ok := claude.TranscriptVersion(filepath.Dir(e.job.Settings)); ok && !at.Before(e.job.Started.Truncate(time.Second)) {
+		name = e.job.Agent + " " + v.String()
+	}
+	e.job.Agents = []string{name}
+}
+
 // askDaemon takes what only the running daemon knows.
 func (e *jobEnd) askDaemon(ctx context.Context) {
 	st, err := e.a.ask(ctx, e.p)
@@ -102,15 +118,7 @@ func (e *jobEnd) askDaemon(ctx context.Context) {
 		}
 		return
 	}
-	e.job.Daemon, e.job.Agents = st.Version, nil
-	for _, g := range st.Agents {
-		switch {
-		case g.Version != "":
-			e.job.Agents = append(e.job.Agents, g.Agent+" "+g.Version)
-		case g.LastEvent != nil:
-			e.job.Agents = append(e.job.Agents, g.Agent+" (version not told)")
-		}
-	}
+	e.job.Daemon = st.Version
 	c := &control.Client{Socket: e.p.ControlSocket}
 	v, err := c.Verify(ctx, control.VerifyRequest{Key: e.key()})
 	if err != nil {

@@ -3,7 +3,9 @@
 package ctl
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -160,11 +162,16 @@ func (a *app) jobSettings(o *ciStartOptions) (string, error) {
 	return usual, nil
 }
 
-// otherWiring refuses settings that are wired to another Tripline than the one with this socket.
+// otherWiring refuses settings that are wired to another Tripline than the one with this socket, and a file of which the agent
+// would not read a word, hooks included, whatever stands in it.
 func (a *app) otherWiring(settings, socket string) error {
 	c, err := install.PlanRemoval(settings, os.Getuid())
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
+	}
+	// observed of Claude Code 2.1.332: comments and trailing commas, which editing keeps, make it skip the file without a word
+	if c.Old != nil && len(bytes.TrimSpace(c.Old)) > 0 && !json.Valid(bytes.TrimPrefix(c.Old, []byte("\ufeff"))) {
+		return failf("take comments and trailing commas out of it", "%s is no strict JSON: the agent skips the whole file, so that no hook in it would run", settings)
 	}
 	entries, err := install.Installed(c.Old)
 	if c.Old == nil || err == nil && len(entries) == 0 {
