@@ -112,7 +112,7 @@ func readTranscripts(t *testing.T, dir string) (calls map[string]transcript.Call
 	copies := 0
 	r := transcript.NewReader(transcript.Options{})
 	for _, f := range files {
-		_, s, err := r.ReadFile(context.Background(), tree, f, 0, transcript.Visitor{
+		_, s, err := r.ReadFile(context.Background(), tree, f, 0, &transcript.Visitor{
 			Call: func(c *transcript.Call) error {
 				k := *c
 				k.Input = bytes.Clone(c.Input)

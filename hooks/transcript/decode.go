@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// The marks of the lines that are wanted. They stand for themselves only outside of strings: within one, quotes are escaped.
+// The marks of the lines that are wanted: "tool_use" and "tool_result". They stand for themselves only outside of strings:
+// within one, quotes are escaped.
 var (
-	callMark   = []byte(`"tool_use"`)
-	resultMark = []byte(`"tool_result"`)
+	mark       = []byte(`"tool_`)
+	callRest   = []byte(`use"`)
+	resultRest = []byte(`result"`)
 	cwdMark    = []byte(`"cwd"`)
 )
 
@@ -179,7 +181,7 @@ func (r *Reader) results(e *entry, l *line, v *Visitor) error {
 		res.ToolUseID, res.IsError = string(id), failed
 		r.stats.Results++
 		if v.Result == nil {
-			return nil
+			return nil // it has had enough
 		}
 		return v.Result(&res)
 	})

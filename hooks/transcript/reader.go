@@ -27,7 +27,7 @@ func NewReader(o Options) *Reader {
 // Read reads lines from src, whose first byte stands at offset from in its file, at the begin of a line. It returns the offset
 // at which a later reading goes on: behind the last line that is complete. The error is one of the visitor, of src, or of
 // ctx; the offset is then that of the line under way, and all before it was handed out.
-func (r *Reader) Read(ctx context.Context, src io.Reader, from int64, v Visitor) (next int64, s Stats, err error) {
+func (r *Reader) Read(ctx context.Context, src io.Reader, from int64, v *Visitor) (next int64, s Stats, err error) {
 	r.lines.reset(src, from)
 	r.stats = Stats{Files: 1}
 	next = from
@@ -42,7 +42,7 @@ func (r *Reader) Read(ctx context.Context, src io.Reader, from int64, v Visitor)
 		if err != nil {
 			return next, r.stats, err
 		}
-		whole, err := r.line(&l, &v)
+		whole, err := r.line(&l, v)
 		if err != nil {
 			return next, r.stats, err
 		}
@@ -62,7 +62,7 @@ func (r *Reader) line(l *line, v *Visitor) (whole bool, err error) {
 	if len(l.data) == 0 && !l.long {
 		return true, nil
 	}
-	marked := bytes.Contains(l.data, callMark) || bytes.Contains(l.data, resultMark)
+	marked := wanted(l.data, v.Result != nil)
 	if l.ended {
 		r.stats.Lines++
 		if l.long {
@@ -98,9 +98,25 @@ func (r *Reader) line(l *line, v *Visitor) (whole bool, err error) {
 		}
 		return true, err
 	case "user":
-		return true, r.results(&e, l, v)
+		if v.Result != nil {
+			return true, r.results(&e, l, v)
+		}
 	}
 	return true, nil
+}
+
+// wanted reports whether a line may hold a call, or a result if those are asked for.
+func wanted(data []byte, results bool) bool {
+	for {
+		i := bytes.Index(data, mark)
+		if i < 0 {
+			return false
+		}
+		data = data[i+len(mark):]
+		if bytes.HasPrefix(data, callRest) || results && bytes.HasPrefix(data, resultRest) {
+			return true
+		}
+	}
 }
 
 // looksWhole is what is asked of a line that holds nothing of interest: it would cost too much to read it all.

@@ -50,8 +50,9 @@ type Result struct {
 	Offset    int64
 }
 
-// Visitor takes what a transcript holds, in the order of its lines. A nil function is not called. An error of Call or Result
-// ends the reading and is returned as it is. The values are valid until the function returns.
+// Visitor takes what a transcript holds, in the order of its lines. A nil function is not called, and lines that hold nothing
+// else are not read; the functions may set and clear each other while a transcript is read. An error of Call or Result ends
+// the reading and is returned as it is. The values are valid until the function returns.
 type Visitor struct {
 	Call   func(*Call) error
 	Result func(*Result) error

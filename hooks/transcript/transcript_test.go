@@ -24,8 +24,8 @@ func seen(t *testing.T, text string, o Options) ([]string, Stats, int64) {
 	return out, s, next
 }
 
-func collect(out *[]string) Visitor {
-	return Visitor{
+func collect(out *[]string) *Visitor {
+	return &Visitor{
 		Call: func(c *Call) error {
 			*out = append(*out, fmt.Sprintf("call %s %s %s @%s", c.ToolUseID, c.Tool, c.Input, c.Cwd))
 			return nil
@@ -111,7 +111,7 @@ func TestEveryFieldOfACallIsTold(t *testing.T) {
 	t.Parallel()
 	text := `{"parentUuid":null,"isSidechain":true,"agentId":"a17","message":{"model":"claude-x","id":"msg_9","content":[{"type":"tool_use","id":"toolu_1","name":"Write","input":{"file_path":"/x","content":"\n"}}]},"type":"assistant","timestamp":"2026-11-24T09:30:00.25Z","cwd":"/home/dev","sessionId":"s","version":"2.1.332"}`
 	var got Call
-	_, _, err := NewReader(Options{}).Read(context.Background(), strings.NewReader("{}\n"+text+"\n"), 100, Visitor{Call: func(c *Call) error { got = *c; return nil }})
+	_, _, err := NewReader(Options{}).Read(context.Background(), strings.NewReader("{}\n"+text+"\n"), 100, &Visitor{Call: func(c *Call) error { got = *c; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestErrorsOfTheVisitorAndTheSourceEndAReading(t *testing.T) {
 	text := call("toolu_1", "ls") + "\n" + call("toolu_2", "ls") + "\n"
 	stop := errors.New("stop")
 	n := 0
-	next, _, err := NewReader(Options{}).Read(context.Background(), strings.NewReader(text), 0, Visitor{Call: func(*Call) error {
+	next, _, err := NewReader(Options{}).Read(context.Background(), strings.NewReader(text), 0, &Visitor{Call: func(*Call) error {
 		if n++; n == 2 {
 			return stop
 		}
@@ -158,13 +158,13 @@ func TestErrorsOfTheVisitorAndTheSourceEndAReading(t *testing.T) {
 	if !errors.Is(err, stop) || next != int64(len(call("toolu_1", "ls"))+1) {
 		t.Errorf("next %d, error %v", next, err)
 	}
-	_, _, err = NewReader(Options{}).Read(context.Background(), io.MultiReader(strings.NewReader(text[:10]), failing{}), 0, Visitor{})
+	_, _, err = NewReader(Options{}).Read(context.Background(), io.MultiReader(strings.NewReader(text[:10]), failing{}), 0, &Visitor{})
 	if !errors.Is(err, errFail) {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err = NewReader(Options{}).Read(ctx, strings.NewReader(text), 0, Visitor{}); !errors.Is(err, context.Canceled) {
+	if _, _, err = NewReader(Options{}).Read(ctx, strings.NewReader(text), 0, &Visitor{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestTheRealClientsTranscripts(t *testing.T) {
 	ids := map[string]bool{}
 	r := NewReader(Options{})
 	for _, f := range files {
-		_, s, err := r.ReadFile(context.Background(), tree, f, 0, Visitor{
+		_, s, err := r.ReadFile(context.Background(), tree, f, 0, &Visitor{
 			Call: func(c *Call) error {
 				if c.Session == "" || c.Cwd == "" || c.Time.IsZero() || c.Version == "" || c.Model == "" {
 					t.Errorf("%s: a call lacks something: %+v", f.Path, c)

@@ -184,7 +184,7 @@ func (t *Tree) open(p string) (*os.File, error) {
 
 // ReadFile is Read for a transcript of a tree, from an offset that an earlier reading returned, or 0. A file that cannot be
 // opened is counted and no error. A file that is shorter than the offset is another one by now: it is read from its begin.
-func (r *Reader) ReadFile(ctx context.Context, t *Tree, file File, from int64, v Visitor) (next int64, s Stats, err error) {
+func (r *Reader) ReadFile(ctx context.Context, t *Tree, file File, from int64, v *Visitor) (next int64, s Stats, err error) {
 	f, err := t.open(file.Path)
 	if err != nil {
 		if errors.Is(err, errIrregular) {

@@ -115,11 +115,12 @@ type madeCall struct {
 	input map[string]any
 }
 
-// someCall draws a call. Half of them are shell commands; of these, when agents repeat themselves, two of three are old ones.
+// someCall draws a call. Half of them are shell commands. When agents repeat themselves, two of three calls are drawn from a few
+// in each project: the same tests, the same files.
 func someCall(r *rand.Rand, g *generated, project string, n int) madeCall {
 	id := n
 	if !g.unique && r.IntN(3) > 0 {
-		id = r.IntN(200)
+		id = r.IntN(12)
 	}
 	switch k := r.IntN(100); {
 	case k < 50:

@@ -44,7 +44,7 @@ type judge struct {
 }
 
 // cacheSize is how many answers a generation holds; there are two.
-const cacheSize = 1 << 14
+const cacheSize = 1 << 12
 
 func newJudge(e *tripwires.Engine, snap *snapshot, homes []string) *judge {
 	return &judge{engine: e, snap: snap, homes: homes, seed: maphash.MakeSeed(), new: make(map[uint64]*verdict)}

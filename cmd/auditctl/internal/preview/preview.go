@@ -166,7 +166,6 @@ func (r *run) files(ctx context.Context, files []transcript.File, t *tally) erro
 type seen struct {
 	key      uint64
 	session  string
-	project  string
 	copied   bool // in a forked session
 	tooLarge bool
 	verdict  *verdict
@@ -179,36 +178,37 @@ type fileResult struct {
 	err   error
 }
 
-// file judges the calls of one transcript.
+// file judges the calls of one transcript. Results are of interest only while a stopped call waits for its own.
 func (r *run) file(ctx context.Context, reader *transcript.Reader, f transcript.File) *fileResult {
 	res := &fileResult{}
 	first := r.firstCwd(reader, f)
-	open := map[string][]*Call{} // stopped calls by their id, waiting for their result
-	_, res.stats, res.err = reader.ReadFile(ctx, r.tree, f, 0, transcript.Visitor{
-		Call: func(c *transcript.Call) error {
-			s, ok := r.call(ctx, c, first)
-			if !ok {
-				return nil
-			}
-			if s.listed != nil {
-				open[c.ToolUseID] = append(open[c.ToolUseID], s.listed)
-			}
-			res.calls = append(res.calls, s)
-			return ctx.Err()
-		},
-		Result: func(x *transcript.Result) error {
-			for _, c := range open[x.ToolUseID] {
-				c.Refused = show.Line(x.Refused, 100)
-			}
-			delete(open, x.ToolUseID)
+	open := map[string][]*Call{}
+	var v transcript.Visitor
+	result := func(x *transcript.Result) error {
+		for _, c := range open[x.ToolUseID] {
+			c.Refused = show.Line(x.Refused, 100)
+		}
+		if delete(open, x.ToolUseID); len(open) == 0 {
+			v.Result = nil
+		}
+		return nil
+	}
+	v.Call = func(c *transcript.Call) error {
+		s, ok := r.call(ctx, c, first)
+		if !ok {
 			return nil
-		},
-		Advance: func(n int64) {
-			if r.o.Progress != nil {
-				r.o.Progress(r.done.Add(n), r.total)
-			}
-		},
-	})
+		}
+		if s.listed != nil {
+			open[c.ToolUseID] = append(open[c.ToolUseID], s.listed)
+			v.Result = result
+		}
+		res.calls = append(res.calls, s)
+		return ctx.Err()
+	}
+	if r.o.Progress != nil {
+		v.Advance = func(n int64) { r.o.Progress(r.done.Add(n), r.total) }
+	}
+	_, res.stats, res.err = reader.ReadFile(ctx, r.tree, f, 0, &v)
 	return res
 }
 
@@ -226,7 +226,7 @@ func (r *run) call(ctx context.Context, c *transcript.Call, first string) (s see
 	if r.o.Project != "" && v.project != r.o.Project && !within(r.o.Project, c.Cwd) {
 		return s, false
 	}
-	s.verdict, s.project = v, v.project
+	s.verdict = v
 	if v.stopped() {
 		s.listed = &Call{
 			Time: c.Time, Session: c.Session, Subagent: c.Subagent, Project: v.project, Cwd: c.Cwd, Tool: c.Tool, ToolUseID: c.ToolUseID,

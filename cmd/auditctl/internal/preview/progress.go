@@ -34,8 +34,11 @@ func NewBar(w io.Writer, width int, now func() time.Time) *Bar {
 func (b *Bar) Set(done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.w == nil || b.ended || total <= 0 {
+		return
+	}
 	at := b.now()
-	if b.w == nil || b.ended || total <= 0 || at.Sub(b.last) < redraw {
+	if at.Sub(b.last) < redraw {
 		return
 	}
 	b.last = at

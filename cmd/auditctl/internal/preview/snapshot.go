@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,8 +44,8 @@ type sized struct {
 
 // Bounds of what is remembered; beyond them it is forgotten and looked at again.
 const (
-	maxRemembered = 40_000   // paths of each kind
-	maxFileBytes  = 16 << 20 // of content
+	maxRemembered = 10_000  // paths of each kind
+	maxFileBytes  = 8 << 20 // of content
 )
 
 func newSnapshot(p *view.Pool) *snapshot {
@@ -152,9 +153,12 @@ func (r *snapReader) Resolve(p string) (string, error) {
 	})
 }
 
+// What is handed out as a slice is a copy: a reader's caller may do with it what it likes.
+
 func (r *snapReader) ReadFile(p string, max int64) ([]byte, error) {
-	return remember(r, func() map[sized]answer[[]byte] { return r.snap.files }, sized{p, max}, func(b []byte) int { return len(b) },
+	data, err := remember(r, func() map[sized]answer[[]byte] { return r.snap.files }, sized{p, max}, func(b []byte) int { return len(b) },
 		func() ([]byte, error) { return r.machine().ReadFile(p, max) })
+	return slices.Clone(data), err
 }
 
 func (r *snapReader) ReadCode(p string, max int64) ([]byte, error) {
@@ -163,8 +167,9 @@ func (r *snapReader) ReadCode(p string, max int64) ([]byte, error) {
 }
 
 func (r *snapReader) ReadDir(p string, max int) ([]string, error) {
-	return remember(r, func() map[sized]answer[[]string] { return r.snap.dirs }, sized{p, int64(max)},
+	names, err := remember(r, func() map[sized]answer[[]string] { return r.snap.dirs }, sized{p, int64(max)},
 		func(names []string) int { return 40 * len(names) }, func() ([]string, error) { return r.machine().ReadDir(p, max) })
+	return slices.Clone(names), err
 }
 
 func (r *snapReader) StatBelow(dir string, names []string) ([]view.Info, error) {
@@ -175,8 +180,9 @@ func (r *snapReader) StatBelow(dir string, names []string) ([]view.Info, error) 
 		_ = h.WriteByte(0)
 		_, _ = h.WriteString(n)
 	}
-	return remember(r, func() map[uint64]answer[[]view.Info] { return r.snap.below }, h.Sum64(), func(i []view.Info) int { return 100 * len(i) },
+	infos, err := remember(r, func() map[uint64]answer[[]view.Info] { return r.snap.below }, h.Sum64(), func(i []view.Info) int { return 100 * len(i) },
 		func() ([]view.Info, error) { return r.machine().StatBelow(dir, names) })
+	return slices.Clone(infos), err
 }
 
 // Quiet returns the same reader: there is no read set to be kept out of.
