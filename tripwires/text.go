@@ -129,18 +129,22 @@ func sentence(s string) string {
 // RenderAsk is the text of the agent's own prompt: the command, the directory, the project, what it would do, and, always last
 // and whole, the rule. At most 300 bytes; of what is too long the middle goes, first of the command.
 func RenderAsk(d Decision, c Call) string {
+	const head, leastWhat = "Tripline: ", 100
 	tail := " [rule " + show.Line(d.Rule, maxIDLen+len("project:")) + "]"
-	what := middle(d.Reason, 100)
 	where := " | in " + middle(tildePath(c.Cwd, c.Homes), 46)
 	if d.Project != "" && d.Project != c.Cwd {
 		where += " (project " + middle(tildePath(d.Project, c.Homes), 36) + ")"
 	} else if d.Project != "" {
 		where += " (project root)"
 	}
-	rest := where + " | " + what
-	room := max(maxPrompt-len("Tripline: ")-len(rest)-len(tail), 40)
-	text := "Tripline: " + middle(callText(c), room) + rest
-	return show.Line(middle(text, maxPrompt-len(tail))+tail, maxPrompt)
+	where += " | "
+	room := maxPrompt - len(head) - len(where) - len(tail)
+	command, what := middle(callText(c), room), show.Line(d.Reason, room)
+	if len(command)+len(what) > room {
+		what = middle(what, max(room-len(command), min(leastWhat, room/2)))
+		command = middle(command, room-len(what))
+	}
+	return show.Line(head+command+where+what+tail, maxPrompt)
 }
 
 // middle makes a text visible and takes out its middle where it is longer than most bytes: how a command ends often says more
