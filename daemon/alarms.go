@@ -67,6 +67,28 @@ func (a *alarms) clear(key string) {
 	delete(a.known, key)
 }
 
+// has reports whether an alarm stands.
+func (a *alarms) has(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.known[key]
+	return ok
+}
+
+// staying returns the keys with a prefix of alarms that end with their condition.
+func (a *alarms) staying(prefix string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for k, al := range a.known {
+		if al.Stays && strings.HasPrefix(k, prefix) {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // over returns the keys of those that ended by time.
 func (a *alarms) over(now time.Time) []string {
 	a.mu.Lock()

@@ -106,8 +106,11 @@ func (x *exchange) decideCanary() {
 	x.who, x.basis = "rule:"+x.dec.Rule, "proved"
 }
 
-// canaryDone tells the metrics of a canary that came the whole way.
+// canaryDone tells the metrics of a canary that came the whole way, or of what failed on it: that is no fault of the test.
 func (d *Daemon) canaryDone(x *exchange) {
+	if x.fail != nil {
+		d.m.FailClosed(x.fail.metric)
+	}
 	if x.recorded && x.fail == nil && x.token == "" {
 		d.m.Canary(d.now())
 	}

@@ -190,7 +190,7 @@ func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
 	if b, err := hex.DecodeString(req.SHA256); req.SHA256 != hashAbsent && (err != nil || len(b) != 32) {
 		return badRequest(errors.New("sha256 must be 64 hex digits, or absent"), "")
 	}
-	if req.Action != "install" && req.Action != "uninstall" {
+	if req.Action != actionInstall && req.Action != actionUninstall {
 		return badRequest(errors.New("the action must be install or uninstall"), "")
 	}
 	receipt, err := d.log.Append(r.Context(), &audit.Entry{Record: record.Record{
@@ -202,6 +202,7 @@ func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d.settings.announce(req.Path, req.SHA256, d.now())
+	d.settings.announce(req.Path, req.SHA256, req.Action, d.now())
+	d.hookWatch.add(filepath.Clean(req.Path))
 	return writeJSON(w, control.AnnounceResponse{Seq: receipt.Seq})
 }

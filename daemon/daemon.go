@@ -117,6 +117,7 @@ type Daemon struct {
 	gate        *approval.Gate
 	policy      atomic.Pointer[policy]
 	rules       *rulesWatch
+	hookWatch   *hookWatch
 	sessions    *sessions
 	calls       *calls
 	settings    *settingsBook

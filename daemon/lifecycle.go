@@ -88,6 +88,12 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 		d.rules.follow(fw)
 		d.background("rules watch", func(ctx context.Context) { d.rules.watch(ctx, fw) })
 	}
+	fw, err := fsnotify.NewWatcher()
+	if err != nil {
+		fw = nil
+		d.logger.Warn().Err(err).Msg("agents' settings cannot be watched; they are looked at every minute")
+	}
+	d.background("settings watch", func(ctx context.Context) { d.hookWatch.watch(ctx, fw) })
 	if err := d.listen(ctx); err != nil {
 		return err
 	}

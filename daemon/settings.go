@@ -31,6 +31,8 @@ const (
 	announcedFor     = 10 * time.Minute
 
 	hashAbsent = "absent"
+
+	actionInstall, actionUninstall = "install", "uninstall"
 )
 
 // settingsBook knows the settings files of agents: the bytes that were last accepted, and what a person announced. The
@@ -59,6 +61,7 @@ type settingsFile struct {
 // announcement is a person's word about bytes to come.
 type announcement struct {
 	path, hash string
+	action     string // install or uninstall
 	until      time.Time
 }
 
@@ -70,6 +73,7 @@ type settingsChange struct {
 	hash    string // of the file now
 	data    []byte
 	why     string
+	letGo   bool // a person took our hooks out of the file: the session calls them no more
 }
 
 // newSettingsBook takes up the files that the log's state knows and that are still as they were.
@@ -135,8 +139,10 @@ func (b *settingsBook) judge(ev *event.Event, r view.Reader, now time.Time, harm
 		c.kind, c.why, c.verdict = record.ConfigSettings, why, event.Verdict{Decision: event.Pass}
 		return c
 	}
+	action, announced := b.action(c.path, hash, now)
 	switch {
-	case b.isAnnounced(c.path, hash, now):
+	case announced:
+		c.letGo = action == actionUninstall
 		return pass("announced by a person")
 	case f != nil && f.Hash == hash:
 		return pass("the file is as it was accepted")
@@ -274,21 +280,33 @@ func pathKey(path string) string {
 }
 
 // announce notes bytes that a person is about to write.
-func (b *settingsBook) announce(path, hash string, now time.Time) {
+func (b *settingsBook) announce(path, hash, action string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.announced = slices.DeleteFunc(b.announced, func(a announcement) bool { return now.After(a.until) })
 	if len(b.announced) >= maxAnnounced {
 		b.announced = b.announced[1:]
 	}
-	b.announced = append(b.announced, announcement{path: filepath.Clean(path), hash: hash, until: now.Add(announcedFor)})
+	b.announced = append(b.announced, announcement{path: filepath.Clean(path), hash: hash, action: action, until: now.Add(announcedFor)})
 }
 
-// isAnnounced reports whether a person announced these bytes for this file. The caller holds mu.
+// action returns what a person announced these bytes for this file to be; false if nobody did. The newest word counts. The
+// caller holds mu.
+func (b *settingsBook) action(path, hash string, now time.Time) (string, bool) {
+	for _, a := range slices.Backward(b.announced) {
+		if a.path == path && a.hash == hash && now.Before(a.until) {
+			return a.action, true
+		}
+	}
+	return "", false
+}
+
+// isAnnounced reports whether a person announced these bytes for this file.
 func (b *settingsBook) isAnnounced(path, hash string, now time.Time) bool {
-	return slices.ContainsFunc(b.announced, func(a announcement) bool {
-		return a.path == path && a.hash == hash && now.Before(a.until)
-	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.action(path, hash, now)
+	return ok
 }
 
 // announcedHashes returns what is announced now.

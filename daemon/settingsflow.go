@@ -24,6 +24,10 @@ func (d *Daemon) settingsEntry(x *exchange) *audit.Entry {
 	if x.verdict.Decision == event.Deny {
 		x.who, x.basis = "rule:"+x.verdict.Rule, "proved"
 	}
+	if c.letGo {
+		x.note(detailLetGo, "1")
+		x.durable = append(x.durable, func() { d.sessions.goes(x.sess, d.now()) })
+	}
 	r := d.baseRecord(x)
 	r.Kind, r.ID = c.kind, x.callID
 	r.Decision = d.decision(x)
@@ -54,7 +58,9 @@ func (d *Daemon) readSettings(ctx context.Context, x *exchange, e *audit.Entry) 
 	changed := 0
 	var kept []audit.StateOp
 	r := d.pool.Reader(ctx)
-	for _, path := range d.settingsPaths(x) {
+	paths := d.settingsPaths(x)
+	d.hookWatch.add(paths...)
+	for _, path := range paths {
 		data, hash, err := readSettingsFile(r, path)
 		if err != nil {
 			continue // no base: every change of it is refused

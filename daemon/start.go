@@ -72,6 +72,7 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 	}
 	d.alarms = newAlarms(state(alarmPrefix))
 	d.settings = newSettingsBook(state(settingsPrefix), d.pool.Reader(ctx), d.path)
+	d.hookWatch = newHookWatch(d, state(wiredPrefix))
 	d.spool = newSpoolReader(d, state(spoolPrefix))
 	d.verified = newVerified(state(stateVerified))
 	if err != nil {
