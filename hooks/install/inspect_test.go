@@ -91,3 +91,33 @@ func TestWantedIsWhatPlanWrites(t *testing.T) {
 		t.Error("bad options pass")
 	}
 }
+
+// Whatever Plan can build upon, Inspect can read, and they agree on which handlers are ours.
+func FuzzInspect(f *testing.F) {
+	for _, file := range files {
+		f.Add([]byte(file.text))
+	}
+	f.Add([]byte(`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/tripline-hook","args":["-s","/s","claude","PreToolUse"]}]}]},"env":{"A":"b"}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := install.Inspect(slices.Clone(b))
+		installed, ierr := install.Installed(slices.Clone(b))
+		if len(s.Handlers) > 256 { // Installed has a bound of its own
+			return
+		}
+		if (err != nil) != (ierr != nil) {
+			t.Fatalf("Inspect: %v, Installed: %v", err, ierr)
+		}
+		ours := 0
+		for _, h := range s.Handlers {
+			if h.Ours {
+				ours++
+				if !h.Mentions("tripline-hook") {
+					t.Errorf("an entry of ours does not mention our hook")
+				}
+			}
+		}
+		if ours != len(installed) {
+			t.Errorf("%d of ours, %d installed", ours, len(installed))
+		}
+	})
+}

@@ -37,11 +37,18 @@ func checkFiles(_ context.Context, f *Facts) []Finding {
 			add(Finding{ID: "files.writable", Severity: Problem, Text: "others may write to " + file.Path, Evidence: evidence, Command: mend})
 		case file.Kind == "key" && filepath.Ext(file.Path) != ".pub" && file.Perm&0o077 != 0:
 			add(Finding{ID: "files.readable", Severity: Problem, Text: "others may read a key: " + file.Path, Evidence: evidence, Command: mend})
-		case file.Kind == "directory" && file.Perm&0o077 != 0:
+		case file.Kind == "directory" && file.Perm&0o077 != 0 && !f.closed(filepath.Dir(file.Path)):
 			add(Finding{ID: "files.open", Severity: Warning, Text: "others may look into " + file.Path, Evidence: evidence, Command: mend})
 		}
 	}
 	return out
+}
+
+// closed reports whether a directory of ours lets nobody else in, so that what is below it does not matter.
+func (f *Facts) closed(dir string) bool {
+	return slices.ContainsFunc(f.Files, func(file File) bool {
+		return file.Path == dir && file.Kind == "directory" && file.Perm&0o077 == 0
+	})
 }
 
 // A socket's path has this many bytes, the end included.

@@ -22,7 +22,7 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 			out = append(out, Finding{ID: "programs.mode", Severity: Problem, Command: "chmod 755 " + quote(p.Path), Evidence: p.Path,
 				Text: p.Name + " cannot be executed"})
 		case !p.Ours:
-			out = append(out, Finding{ID: "programs.foreign", Severity: Problem, Command: again, Evidence: p.Path + " sha256 " + p.SHA256,
+			out = append(out, Finding{ID: "programs.foreign", Severity: Problem, Command: again, Evidence: p.Path + prefixed(" sha256 ", p.SHA256),
 				Text: "the file " + p.Path + " is not " + p.Name + ": somebody put another program in its place"})
 		case p.Loose != "":
 			out = append(out, Finding{ID: "programs.writable", Severity: Problem, Command: "chmod go-w " + quote(p.Loose), Evidence: p.Path,
@@ -38,6 +38,14 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 			Text: "the three programs beside each other were built from different sources"})
 	}
 	return out
+}
+
+// prefixed is text behind a prefix, "" if there is none.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // revisions counts the sources that the programs were built from; unknown ones are not counted.

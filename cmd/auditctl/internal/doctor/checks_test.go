@@ -127,6 +127,10 @@ func TestChecks(t *testing.T) {
 			f.wired(t, nil)
 			f.Files = []File{{Path: "/d", Kind: "directory", Perm: 0o755, UID: 1000}}
 		}},
+		{name: "an open directory in a closed one", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Files = []File{{Path: "/d", Kind: "directory", Perm: 0o700, UID: 1000}, {Path: "/d/e", Kind: "directory", Perm: 0o755, UID: 1000}}
+		}},
 		{name: "programs of different sources", want: "warning programs.versions", change: func(f *Facts) {
 			f.wired(t, nil)
 			f.Programs = []Program{{Name: "tripline-hook", Ours: true, Perm: 0o755, Revision: "a"}, {Name: "triplined", Ours: true, Perm: 0o755, Revision: "b"}, {Name: "auditctl", Ours: true, Perm: 0o755}}

@@ -60,7 +60,7 @@ type Program struct {
 	Ours     bool   // built from the package of that name
 	Revision string // of its source, "" if unknown
 	Go       string // toolchain
-	SHA256   string
+	SHA256   string // of the hook only
 	Loose    string // the path, it or a directory above, that others may write to; "" if none
 }
 
