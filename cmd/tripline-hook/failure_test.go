@@ -77,7 +77,7 @@ func TestCannedDeniesAreJSONThatTheAgentReads(t *testing.T) {
 			t.Fatalf("%s: %v", event, err)
 		}
 		reason := v.Reason + v.HookSpecificOutput.PermissionDecisionReason
-		for _, part := range []string{"triplined", "not of what you asked for", "Do not retry"} {
+		for _, part := range []string{"Only the user may start the daemon", "auditctl start", "not of what you asked for", "Do not retry"} {
 			if !strings.Contains(reason, part) {
 				t.Errorf("%s: the reason %q does not say %q", event, reason, part)
 			}
@@ -86,6 +86,39 @@ func TestCannedDeniesAreJSONThatTheAgentReads(t *testing.T) {
 			event != "ConfigChange" && (v.HookSpecificOutput.HookEventName != event || v.HookSpecificOutput.PermissionDecision != "deny") {
 			t.Errorf("%s: got %+v", event, v)
 		}
+	}
+}
+
+// The agent that runs the hook by its path is told the path of the command beside it, which is tried here.
+func TestADenyTellsTheCommandBesideTheHook(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	b, err := os.ReadFile(hookPath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := filepath.Join(dir, "tripline-hook")
+	if err := os.WriteFile(hook, b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "auditctl"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// By way of a shell, since this process may still hold the file open for writing in a child.
+	shell := func(line string) result {
+		_, wait := startProgram(t, strings.NewReader("{}"), nil, "/bin/sh", "-c", line, hook, "-s", "/nonexistent/hook.sock", "claude", "PreToolUse")
+		return wait()
+	}
+	want := "with the command " + dir + "/auditctl start in a terminal, or by typing ! " + dir + "/auditctl start at the prompt here"
+	got := shell(`until "$0" "$@"; code=$?; [ $code != 126 ]; do :; done; exit $code`)
+	denied(t, got, "PreToolUse", "daemon.unreachable")
+	if !strings.Contains(got.stdout, want) {
+		t.Errorf("stdout %s does not say %q", got.stdout, want)
+	}
+	got = shell(`PATH=${0%/*} && tripline-hook "$@"`) // argv[0] is a bare name
+	denied(t, got, "PreToolUse", "daemon.unreachable")
+	if !strings.Contains(got.stdout, "with the command auditctl start in a terminal.") {
+		t.Errorf("stdout %s", got.stdout)
 	}
 }
 
@@ -106,7 +139,8 @@ func TestBadCommandLines(t *testing.T) {
 		"a long option":                   {"--socket", sock, "claude", "PreToolUse"},
 		"an option glued to its value":    {"-s" + sock, "claude", "PreToolUse"},
 		"a lone dash":                     {"-s", sock, "-", "claude", "PreToolUse"},
-		"a daemon's command line":         {"-s", sock, "claude", "PreToolUse", "--", "triplined"},
+		"a daemon by its name":            {"-s", sock, "claude", "PreToolUse", "--", "triplined"},
+		"nothing behind the dashes":       {"-s", sock, "claude", "PreToolUse", "--"},
 		"two dashes before the agent":     {"-s", sock, "--", "claude", "PreToolUse"},
 		"an option without a value":       {"-s"},
 		"an option twice":                 {"-s", sock, "-s", sock, "claude", "PreToolUse"},

@@ -11,13 +11,13 @@ const maxCommand = 512
 // bring back.
 func startAdvice(command string) string {
 	const (
-		head = "Only the user may start the daemon, not you: tell the user to run "
+		head = "Only the user may start the daemon, not you: with the command "
 		tail = " After that, the same call can be made again."
 	)
 	if command == "" {
 		return head + "auditctl start in a terminal." + tail
 	}
-	return head + command + " in a terminal, or to type ! " + command + " at the prompt here, which runs it without a hook." + tail
+	return head + command + " in a terminal, or by typing ! " + command + " at the prompt here, which runs it without a hook." + tail
 }
 
 // startCommand is the command by which a person starts the daemon: the program beside the hook, whose path is name. It is "" where

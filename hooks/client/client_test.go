@@ -45,7 +45,7 @@ func TestEveryCannedDenyIsPlainAndBounded(t *testing.T) {
 				}
 				away := f == spool.Absent || f == spool.Unreachable
 				if away != strings.Contains(why, "Only the user may start the daemon, not you") || away && start != "" &&
-					(!strings.Contains(why, " run "+start+" in a terminal") || !strings.Contains(why, " type ! "+start+" at the prompt")) {
+					(!strings.Contains(why, " the command "+start+" in a terminal") || !strings.Contains(why, " typing ! "+start+" at the prompt")) {
 					t.Errorf("fault %d: the reason is %s", f, why)
 				}
 				if start == "" {
