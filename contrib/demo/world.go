@@ -31,14 +31,13 @@ type world struct {
 
 // files of the project. The test fails until the agent has mended the rounding.
 var files = map[string]string{
-	"shop/src/cart.sh":   "# total CENTS...: the sum, in whole euros\ntotal() {\n\tsum=0\n\tfor c; do sum=$((sum + c)); done\n\techo $((sum / 100))\n}\n",
-	"shop/test.sh":       ". ./src/cart.sh\n[ \"$(total 150 149)\" = 3 ] || { echo 'total 150 149: want 3'; exit 1; }\necho ok\n",
-	"shop/build.sh":      "mkdir -p build && cp src/cart.sh build/cart\n",
-	"shop/build/cart":    "old\n",
-	"shop/README.md":     "a shop\n",
-	"shop/.gitignore":    "build/\n",
-	".gitconfig":         "[user]\n\tname = dev\n\temail = dev@localhost\n[init]\n\tdefaultBranch = main\n",
-	"photos/holiday.jpg": "not in any repository\n",
+	"shop/src/cart.sh": "# total CENTS...: the sum, in whole euros\ntotal() {\n\tsum=0\n\tfor c; do sum=$((sum + c)); done\n\techo $((sum / 100))\n}\n",
+	"shop/test.sh":     ". ./src/cart.sh\n[ \"$(total 150 149)\" = 3 ] || { echo 'total 150 149: want 3'; exit 1; }\necho ok\n",
+	"shop/build.sh":    "mkdir -p build && cp src/cart.sh build/cart\n",
+	"shop/build/cart":  "old\n",
+	"shop/README.md":   "a shop\n",
+	"shop/.gitignore":  "build/\n",
+	".gitconfig":       "[user]\n\tname = dev\n\temail = dev@localhost\n[init]\n\tdefaultBranch = main\n",
 }
 
 // config holds what would ask the agent's own prompt until a person has decided; the port is any free one.
