@@ -171,10 +171,10 @@ func TestAHeldCallWaitsForAPersonAndRunsOnce(t *testing.T) {
 	w.verify()
 }
 
-func TestADaemonKilledMidSessionBlocksAndARestartGoesOn(t *testing.T) {
+func TestADaemonThatMayNotStartMidSessionBlocksAndARestartGoesOn(t *testing.T) {
 	day := steps(bash("echo before"), bash("touch while-down.txt"), bash("echo again"))
 	w := newWorld(t, map[string][]model.Step{"kill": day})
-	day[1].Before = func() { w.stop(syscall.SIGKILL) }
+	day[1].Before = func() { w.command(w.home, nil, "auditctl", "stop") }
 	day[2].Before = func() { w.start() }
 	w.install()
 	w.claude("kill", allowed...)
@@ -190,6 +190,24 @@ func TestADaemonKilledMidSessionBlocksAndARestartGoesOn(t *testing.T) {
 	}
 	if got := find(w.calls(), "echo again"); len(got) != 1 || got[0].Outcome != "ran" {
 		t.Errorf("after the restart: %+v", got)
+	}
+	w.verify()
+}
+
+func TestADaemonKilledMidSessionIsStartedByTheNextCall(t *testing.T) {
+	day := steps(bash("echo before"), bash("rm -rf src"), bash("touch after.txt"))
+	w := newWorld(t, map[string][]model.Step{"killed": day})
+	w.settle()
+	day[1].Before = func() {
+		_ = syscall.Kill(w.daemonPID(), syscall.SIGKILL)
+		w.eventually("the daemon is gone", func() bool { return w.daemonPID() == 0 })
+	}
+	w.claude("killed", allowed...)
+	if !w.exists("shop/src/main.go") || !w.exists("shop/after.txt") {
+		t.Errorf("src is there: %v, after.txt is there: %v", w.exists("shop/src/main.go"), w.exists("shop/after.txt"))
+	}
+	if got := w.calls(); len(got) != 3 || got[1].Rule != "delete.project" && got[0].Rule != "delete.project" && got[2].Rule != "delete.project" {
+		t.Errorf("on record: %+v", got)
 	}
 	w.verify()
 }
