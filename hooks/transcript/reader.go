@@ -28,13 +28,10 @@ func NewReader(o Options) *Reader {
 // at which a later reading goes on: behind the last line that is complete. The error is one of the visitor, of src, or of
 // ctx; the offset is then that of the line under way, and all before it was handed out.
 func (r *Reader) Read(ctx context.Context, src io.Reader, from int64, v *Visitor) (next int64, s Stats, err error) {
-	r.lines.reset(src, from)
+	r.lines.reset(&patient{ctx, src}, from)
 	r.stats = Stats{Files: 1}
 	next = from
 	for {
-		if err := ctx.Err(); err != nil {
-			return next, r.stats, err
-		}
 		l, err := r.lines.next()
 		if errors.Is(err, io.EOF) {
 			return next, r.stats, nil
@@ -55,6 +52,19 @@ func (r *Reader) Read(ctx context.Context, src io.Reader, from int64, v *Visitor
 		}
 		next = l.offset + l.size
 	}
+}
+
+// patient ends with its context: one line may be as long as a disk.
+type patient struct {
+	ctx context.Context
+	src io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.src.Read(b)
 }
 
 // line deals with one line and reports whether it was a whole one: a last line without an end may be half of one.

@@ -144,6 +144,28 @@ func TestReadingGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
+func TestResultsAreReadOnlyWhileTheyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	text := result("toolu_0", "") + "\n" + call("toolu_1", "ls") + "\n" + result("toolu_1", "") + "\n" + result("toolu_2", "") + "\n" + call("toolu_3", "ls") + "\n"
+	var got []string
+	var v Visitor
+	v.Call = func(c *Call) error {
+		got = append(got, c.ToolUseID)
+		v.Result = func(r *Result) error {
+			got = append(got, "result "+r.ToolUseID)
+			v.Result = nil
+			return nil
+		}
+		return nil
+	}
+	if _, s, err := NewReader(Options{}).Read(context.Background(), strings.NewReader(text), 0, &v); err != nil || s.Lines != 5 || s.Broken != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if fmt.Sprint(got) != "[toolu_1 result toolu_1 toolu_3]" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestErrorsOfTheVisitorAndTheSourceEndAReading(t *testing.T) {
 	t.Parallel()
 	text := call("toolu_1", "ls") + "\n" + call("toolu_2", "ls") + "\n"
@@ -178,7 +200,7 @@ func (failing) Read([]byte) (int, error) { return 0, errFail }
 func TestMemoryIsBoundedByTheLongestLine(t *testing.T) {
 	t.Parallel()
 	r := NewReader(Options{MaxLine: 1 << 20})
-	src := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(endless{}, 64<<20), strings.NewReader("\"}\n"+call("toolu_1", "ls")+"\n"))
+	src := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(endless{}, 16<<20), strings.NewReader("\"}\n"+call("toolu_1", "ls")+"\n"))
 	var got []string
 	if _, s, err := r.Read(context.Background(), src, 0, collect(&got)); err != nil || len(got) != 1 || s.Oversized != 1 {
 		t.Errorf("%q %+v %v", got, s, err)

@@ -163,65 +163,60 @@ func (w *walk) file(p string, e fs.DirEntry, main string) {
 var errIrregular = errors.New("not a regular file")
 
 // open opens a transcript for reading if it is a regular file and no link.
-func (t *Tree) open(p string) (*os.File, error) {
+func (t *Tree) open(p string) (f *os.File, size int64, err error) {
 	before, err := t.root.Lstat(p)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, errIrregular
+		return nil, 0, errIrregular
 	}
-	f, err := t.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err = t.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !os.SameFile(before, info) { // it became a link
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || !os.SameFile(before, info) { // it became a link
 		_ = f.Close()
-		return nil, errIrregular
+		return nil, 0, errIrregular
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
 
-// ReadFile is Read for a transcript of a tree, from an offset that an earlier reading returned, or 0. A file that cannot be
-// opened is counted and no error. A file that is shorter than the offset is another one by now: it is read from its begin.
+// ReadFile is Read for a transcript of a tree, from an offset that an earlier reading returned, or 0. It ends where the file
+// ended when it was opened. A file that cannot be opened or read is counted and no error. A file that is shorter than the
+// offset is another one by now: it is read from its begin.
 func (r *Reader) ReadFile(ctx context.Context, t *Tree, file File, from int64, v *Visitor) (next int64, s Stats, err error) {
-	f, err := t.open(file.Path)
-	if err != nil {
-		if errors.Is(err, errIrregular) {
-			return from, Stats{Irregular: 1}, nil
-		}
+	f, size, err := t.open(file.Path)
+	switch {
+	case errors.Is(err, errIrregular):
+		return from, Stats{Irregular: 1}, nil
+	case err != nil:
 		return from, Stats{Unreadable: 1}, nil
 	}
 	defer f.Close() //nolint:errcheck // read only: closing loses nothing
-	if info, err := f.Stat(); err != nil || info.Size() < from {
+	if size < from {
 		from = 0
 	}
-	if from > 0 {
-		if _, err := f.Seek(from, io.SeekStart); err != nil {
-			return from, Stats{Unreadable: 1}, nil
-		}
-	}
-	ended := false
-	next, s, err = r.Read(ctx, noting{f, &ended}, from, v)
-	if err != nil && ended {
+	src := &source{r: io.NewSectionReader(f, from, size-from)}
+	next, s, err = r.Read(ctx, src, from, v)
+	if err != nil && src.failed {
 		s.Unreadable++ // the file, not the visitor, is at fault
 		err = nil
 	}
 	return next, s, err
 }
 
-// noting notes that reading failed.
-type noting struct {
-	f      *os.File
-	failed *bool
+// source notes that reading failed.
+type source struct {
+	r      io.Reader
+	failed bool
 }
 
-func (n noting) Read(p []byte) (int, error) {
-	k, err := n.f.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		*n.failed = true
-	}
-	return k, err
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.failed = s.failed || err != nil && !errors.Is(err, io.EOF)
+	return n, err
 }
 
 // FirstCwd returns the directory in which the session of a transcript began, "" if it cannot be told. For a subagent it is
@@ -231,7 +226,7 @@ func (r *Reader) FirstCwd(t *Tree, file File) string {
 		if p == "" {
 			continue
 		}
-		f, err := t.open(p)
+		f, _, err := t.open(p)
 		if err != nil {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // plant makes a client's directory with these transcripts below projects.
@@ -164,6 +165,36 @@ func TestAFileGoesOnWhereItEndedAndBeginsAnewWhenItShrank(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "projects/p/s.jsonl"), []byte(two), 0o600))
 	if next = read(next); next != int64(len(two)) || len(got) != 3 {
 		t.Fatalf("offset %d, %q", next, got)
+	}
+}
+
+// A file that grows faster than it is read ends where it ended at first; the rest is for the next reading.
+func TestAFileThatGrowsWhileItIsReadEnds(t *testing.T) {
+	t.Parallel()
+	line := call("toolu_1", "ls") + "\n"
+	dir := plant(t, map[string]string{"p/s.jsonl": strings.Repeat(line, 3)})
+	f, err := os.OpenFile(filepath.Join(dir, "projects/p/s.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	n := 0
+	next, _, err := NewReader(Options{}).ReadFile(context.Background(), open(t, dir), File{Path: "p/s.jsonl"}, 0, &Visitor{Call: func(*Call) error {
+		n++
+		_, err := f.WriteString(strings.Repeat(line, 2))
+		return err
+	}})
+	if err != nil || n != 3 || next != int64(3*len(line)) {
+		t.Errorf("%d calls, offset %d, %v", n, next, err)
+	}
+}
+
+func TestALineAsLongAsADiskCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := plant(t, map[string]string{"p/s.jsonl": ""})
+	must(t, os.Truncate(filepath.Join(dir, "projects/p/s.jsonl"), 1<<36))
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, err := NewReader(Options{}).ReadFile(ctx, open(t, dir), File{Path: "p/s.jsonl"}, 0, &Visitor{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
 	}
 }
 

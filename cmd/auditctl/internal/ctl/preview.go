@@ -90,7 +90,11 @@ func (a *app) runPreview(ctx context.Context, o *previewOptions, limitGiven bool
 	}
 	bar := &preview.Bar{}
 	if a.ErrTTY && a.Getenv("TERM") != "dumb" && a.Getenv("TERM") != "" {
-		bar = preview.NewBar(a.Err, max(a.Width, 80), time.Now)
+		width := a.Width
+		if width == 0 { // stdout goes elsewhere
+			width = 60
+		}
+		bar = preview.NewBar(a.Err, width, time.Now)
 		po.Progress = bar.Set
 	}
 	rep, err := preview.Run(ctx, po)

@@ -178,8 +178,14 @@ func notes(b *strings.Builder, s *preview.Summary) {
 		fmt.Fprintf(b, "%s of these did not run at that time either: you, a hook or the client refused them.\n", thousands(s.Refused))
 	}
 	if s.Today > 0 || s.PassedToday > 0 {
-		fmt.Fprintf(b, "As of today: files were looked at as they are now, not as they were; %s of the stopped calls depend on that, and %s that pass may.\n",
-			thousands(s.Today), thousands(s.PassedToday))
+		b.WriteString("As of today: files and git's index were looked at as they are now, not as they were then.")
+		if s.Today > 0 {
+			fmt.Fprintf(b, " That decided on %s of these calls.", thousands(s.Today))
+		}
+		if s.PassedToday > 0 {
+			fmt.Fprintf(b, " Of the others, %s delete or replace something that may have been there.", thousands(s.PassedToday))
+		}
+		b.WriteString("\n")
 	}
 	if s.TooLarge > 0 {
 		fmt.Fprintf(b, "%s too large to be judged here.\n", numbered(s.TooLarge, "call"))

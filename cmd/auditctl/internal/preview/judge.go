@@ -74,7 +74,7 @@ func (j *judge) judge(ctx context.Context, tool string, input json.RawMessage, c
 	}
 	switch {
 	case v.stopped():
-		v.today = reader.code || j.dependsOnFiles(ctx, c, &d)
+		v.today = reader.content || j.dependsOnFiles(ctx, c, &d)
 	default:
 		v.touches = slices.ContainsFunc(d.Effects, touches)
 	}

@@ -226,7 +226,7 @@ func TestOnlyTheAskedTimeAndProjectCount(t *testing.T) {
 func TestVerdictsThatDependOnFilesAreMarked(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	for name, text := range map[string]string{"shop/a.csv": "1\n", "shop/clean.sh": "rm -rf src\n"} {
+	for name, text := range map[string]string{"shop/a.csv": "1\n", "shop/clean.sh": "rm -rf src\n", "shop/.git/HEAD": "ref: refs/heads/main\n"} {
 		if err := os.WriteFile(filepath.Join(p.home, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -234,6 +234,7 @@ func TestVerdictsThatDependOnFilesAreMarked(t *testing.T) {
 	p.call("p/s1.jsonl", made{command: "rm a.csv"})
 	p.call("p/s1.jsonl", made{command: "rm gone.csv"})
 	p.call("p/s1.jsonl", made{command: "sh clean.sh"})
+	p.call("p/s1.jsonl", made{command: "rm -rf node_modules"})
 	p.call("p/s1.jsonl", made{command: "rm -rf src"})
 	p.call("p/s1.jsonl", made{command: "git push --force"})
 	p.call("p/s1.jsonl", made{command: "ls"})
@@ -242,8 +243,8 @@ func TestVerdictsThatDependOnFilesAreMarked(t *testing.T) {
 	for _, c := range rep.Calls {
 		got = append(got, fmt.Sprintf("%s %v", c.Input, c.Today))
 	}
-	want := `[{"command":"rm a.csv"} true {"command":"sh clean.sh"} true {"command":"rm -rf src"} false {"command":"git push --force"} false]`
-	if fmt.Sprint(got) != want || rep.Summary.Today != 2 || rep.Summary.PassedToday != 1 {
+	want := `[{"command":"rm a.csv"} true {"command":"sh clean.sh"} true {"command":"rm -rf node_modules"} true {"command":"rm -rf src"} false {"command":"git push --force"} false]`
+	if fmt.Sprint(got) != want || rep.Summary.Today != 3 || rep.Summary.PassedToday != 1 {
 		t.Errorf("got %v, %+v", got, rep.Summary)
 	}
 }
@@ -278,7 +279,7 @@ func TestCallsThatCannotBeReadWithCertaintyAreDenied(t *testing.T) {
 func TestTheReportIsTheSameWhateverTheWorkers(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	g := generated{calls: 3000}
+	g := generated{calls: 1500}
 	dir := generate(t, home, &g)
 	e, err := tripwires.New(tripwires.Options{})
 	if err != nil {
@@ -287,7 +288,7 @@ func TestTheReportIsTheSameWhateverTheWorkers(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 2, 7} {
 		rep, err := Run(context.Background(), Options{Dir: dir, Engine: e, Homes: []string{home}, Workers: workers, Now: func() time.Time { return time.Unix(0, 0) }})
-		if err != nil || rep.Summary.Calls != 3000 || rep.Summary.Bytes != g.bytes {
+		if err != nil || rep.Summary.Calls != 1500 || rep.Summary.Bytes != g.bytes {
 			t.Fatalf("%+v, %v", rep, err)
 		}
 		b, err := json.Marshal(rep)

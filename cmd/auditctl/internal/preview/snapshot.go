@@ -67,7 +67,8 @@ type snapReader struct {
 	snap  *snapshot
 	ctx   context.Context
 	inner view.Reader // made when something has to be looked at
-	code  bool        // content that the call would run was read
+	// content is set when the answer depends on what a file holds: one that the call would run, or git's index.
+	content bool
 }
 
 var _ view.Reader = (*snapReader)(nil)
@@ -156,13 +157,14 @@ func (r *snapReader) Resolve(p string) (string, error) {
 // What is handed out as a slice is a copy: a reader's caller may do with it what it likes.
 
 func (r *snapReader) ReadFile(p string, max int64) ([]byte, error) {
+	r.content = r.content || path.Base(p) == "index"
 	data, err := remember(r, func() map[sized]answer[[]byte] { return r.snap.files }, sized{p, max}, func(b []byte) int { return len(b) },
 		func() ([]byte, error) { return r.machine().ReadFile(p, max) })
 	return slices.Clone(data), err
 }
 
 func (r *snapReader) ReadCode(p string, max int64) ([]byte, error) {
-	r.code = true
+	r.content = true
 	return r.ReadFile(p, max)
 }
 
