@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
@@ -36,7 +37,8 @@ func (a *app) runCIStart(ctx context.Context, o *ciStartOptions) error {
 	if err != nil {
 		return err
 	}
-	if job == nil {
+	begun := job == nil
+	if begun {
 		if job, err = a.newJob(o, c); err != nil {
 			return err
 		}
@@ -45,23 +47,32 @@ func (a *app) runCIStart(ctx context.Context, o *ciStartOptions) error {
 	if err != nil {
 		return failf("", "%v", err)
 	}
+	st, err := a.guardJob(ctx, p, job)
+	if err == nil {
+		return a.announceJob(job, st)
+	}
+	if begun { // nothing may stay behind that guards nobody
+		_, _ = service.End(context.WithoutCancel(ctx), p.LockFile, stopTime)
+	}
+	return err
+}
+
+// guardJob brings the daemon up and wires the agent.
+func (a *app) guardJob(ctx context.Context, p config.Places, job *ci.Job) (control.Status, error) {
 	st, err := a.jobDaemon(ctx, p)
 	if err != nil {
-		return err
+		return st, err
 	}
 	if job.Key == "" {
 		job.Key = st.GenesisKey
 		if err := job.Save(); err != nil {
-			return failf("", "the job cannot be kept: %v", err)
+			return st, failf("", "the job cannot be kept: %v", err)
 		}
 	}
 	if job.Key != st.GenesisKey {
-		return failf("", "the log in %s is not the one that this job began with: its key differs", job.Dir)
+		return st, failf("", "the log in %s is not the one that this job began with: its key differs", job.Dir)
 	}
-	if err := a.wireJob(ctx, p, job); err != nil {
-		return err
-	}
-	return a.announceJob(job, st)
+	return st, a.wireJob(ctx, p, job)
 }
 
 // findJob is the job that runs already: in --dir, or in TRIPLINE_HOME; nil if there is none.
@@ -125,29 +136,39 @@ func (a *app) newJob(o *ciStartOptions, c config.Config) (*ci.Job, error) {
 	}
 	job.Settings, job.Agent, job.Started = settings, o.agent, a.Now().UTC()
 	job.Mode, job.Profile, job.OnDown, job.Metrics = c.Mode, c.Profile, c.OnDown, c.MetricsListen
-	p, err := a.jobPlaces(job)
-	if err != nil {
-		return nil, failf("", "%v", err)
-	}
-	if err := os.MkdirAll(p.ConfigDir, 0o700); err != nil {
-		return nil, failf("", "%v", err)
-	}
-	text := fmt.Sprintf("# written by auditctl ci start\nmode: %s\nprofile: %s\non_down: %s\nmetrics:\n  listen: %q\n", c.Mode, c.Profile, c.OnDown, c.MetricsListen)
-	if err := ci.Write(p.ConfigFile, []byte(text), 0o600); err != nil {
-		return nil, failf("", "%v", err)
-	}
-	for i, r := range o.rules {
-		if o.rules[i], err = a.jobPath(r); err != nil {
-			return nil, failf("", "%v", err)
-		}
-	}
-	if err := ci.CopyRules(o.rules, p.RulesDir); err != nil {
-		return nil, failf("nothing was started", "the rules cannot be taken: %v", err)
-	}
-	if err := job.Save(); err != nil {
-		return nil, failf("", "the job cannot be kept: %v", err)
+	if err := a.fillJob(job, o.rules); err != nil {
+		_ = os.RemoveAll(job.Dir) // it was empty or absent before
+		return nil, err
 	}
 	return job, nil
+}
+
+// fillJob puts the configuration and the rules of a new job where its daemon looks for them.
+func (a *app) fillJob(job *ci.Job, rules []string) error {
+	p, err := a.jobPlaces(job)
+	if err != nil {
+		return failf("", "%v", err)
+	}
+	if err := os.MkdirAll(p.ConfigDir, 0o700); err != nil {
+		return failf("", "%v", err)
+	}
+	text := fmt.Sprintf("# written by auditctl ci start\nmode: %s\nprofile: %s\non_down: %s\nmetrics:\n  listen: %q\n", job.Mode, job.Profile, job.OnDown, job.Metrics)
+	if err := ci.Write(p.ConfigFile, []byte(text), 0o600); err != nil {
+		return failf("", "%v", err)
+	}
+	paths := make([]string, len(rules))
+	for i, r := range rules {
+		if paths[i], err = a.jobPath(r); err != nil {
+			return failf("", "%v", err)
+		}
+	}
+	if err := ci.CopyRules(paths, p.RulesDir); err != nil {
+		return failf("nothing was started", "the rules cannot be taken: %v", err)
+	}
+	if err := job.Save(); err != nil {
+		return failf("", "the job cannot be kept: %v", err)
+	}
+	return nil
 }
 
 // jobSettings is the settings file that is wired.
@@ -196,7 +217,7 @@ func (a *app) otherWiring(settings, socket string) error {
 
 // jobDaemon is the daemon of a job, started if it does not run.
 func (a *app) jobDaemon(ctx context.Context, p config.Places) (control.Status, error) {
-	if st, err := a.ask(ctx, p); err == nil {
+	if st, err := a.answering(ctx, p); err == nil {
 		return st, nil
 	}
 	k, err := a.keeper(ctx, p)
@@ -222,6 +243,23 @@ func (a *app) jobDaemon(ctx context.Context, p config.Places) (control.Status, e
 		return st, failf("nothing is guarded; mend the rules", "the rules of the job are not in force: %s", st.RulesError)
 	}
 	return st, nil
+}
+
+// answering asks the daemon. One that holds the lock and gives no answer is about to begin or to end, and gets a moment for that.
+func (a *app) answering(ctx context.Context, p config.Places) (control.Status, error) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Second); ; {
+		st, err := a.ask(ctx, p)
+		if pid, herr := service.Holder(p.LockFile); err == nil || herr == nil && pid == 0 || time.Now().After(end) {
+			return st, err
+		}
+		select {
+		case <-ctx.Done():
+			return st, ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // jobPlan is the change that wires a job's settings; it is empty if they are wired as they should be.
