@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +26,10 @@ const (
 	watchLimit = time.Second            // but are waited for no longer
 	watchPoll  = time.Minute            // for file systems that tell of no changes
 )
+
+// watchParents says whether watching a directory costs no more than one descriptor. Elsewhere it takes one for each file, so
+// that home directories are not watched: there a directory that is replaced is seen by its own watch, or within a minute.
+const watchParents = runtime.GOOS == "linux"
 
 // hookWatch watches the settings files that hold our entries, or that can switch them off, and the programs that the entries
 // run. What goes without a person's word is an alarm.
@@ -224,7 +229,10 @@ func (w *hookWatch) follow(ctx context.Context, fw *fsnotify.Watcher) {
 			for _, name := range []string{at, dir, filepath.Dir(dir), filepath.Join(dir, filepath.Base(p))} {
 				names[name] = true
 			}
-			want[dir], want[filepath.Dir(dir)] = true, true
+			want[dir] = true
+			if watchParents {
+				want[filepath.Dir(dir)] = true
+			}
 		}
 		for name := range names {
 			w.concerns[name] = append(w.concerns[name], p)

@@ -115,7 +115,9 @@ func TestHooksThatGoWithoutAPersonsWordRaiseAnAlarmThatEndsWhenTheyAreBack(t *te
 			b.replace(bytes.Replace(good, []byte(`"PreToolUse": [`), []byte(`"PreToolUseX": [`), 1))
 		}, "gone or changed: PreToolUse"},
 		{"the matcher is narrowed", func(b *bench, good []byte) { b.replace(bytes.Replace(good, []byte(`"*"`), []byte(`"Nothing"`), 1)) }, "gone or changed"},
-		{"onFailure is softened", func(b *bench, good []byte) { b.replace(bytes.Replace(good, []byte(`"block"`), []byte(`"continue"`), 1)) }, "gone or changed"},
+		{"onFailure is softened", func(b *bench, good []byte) {
+			b.replace(bytes.Replace(good, []byte(`"block"`), []byte(`"continue"`), 1))
+		}, "gone or changed"},
 		{"a switch is added to an entry", func(b *bench, good []byte) {
 			b.replace(bytes.Replace(good, []byte(`"type": "command"`), []byte(`"async": true, "type": "command"`), 1))
 		}, "gone or changed"},
@@ -240,7 +242,9 @@ func TestWhatAPersonAnnouncedIsNoAlarm(t *testing.T) {
 }
 
 // wiredIn reports whether a file has entries of ours. The caller holds mu.
-func (w *hookWatch) wiredIn(path string) bool { return w.files[path] != nil && len(w.files[path].Want) > 0 }
+func (w *hookWatch) wiredIn(path string) bool {
+	return w.files[path] != nil && len(w.files[path].Want) > 0
+}
 
 func TestEachChangeIsToldOnceAndOutlivesARestart(t *testing.T) {
 	t.Parallel()
