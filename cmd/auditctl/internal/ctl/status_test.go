@@ -120,7 +120,7 @@ func TestStatusScreens(t *testing.T) {
 			s.Verified, s.Anchored, s.MetricsAddr, s.Version = nil, 0, "", "0.2.0"
 			s.Started = tuesday.AddDate(0, 0, -9)
 			s.Live = nil
-			f.PortTaken = true
+			f.Listen, f.PortTaken = f.Config.MetricsListen, true
 			f.Waiting = []control.Approval{{Requested: tuesday.Add(-4 * time.Minute)}, {Requested: tuesday.Add(-time.Hour)}}
 			f.Disk.Free = 31e6
 		},
@@ -196,7 +196,7 @@ func TestHostileTextIsHarmlessInStatusDoctorAndAgents(t *testing.T) {
 		f.Programs = []doctor.Program{{Name: "tripline-hook", Path: h, Loose: h, Ours: true, Perm: 0o755, Revision: h}, {Name: h, Err: errors.New(h)}, {Name: h, Path: h}}
 		f.Hits = []doctor.Hit{{Name: "auditctl", Path: h}}
 		f.Files = []doctor.File{{Path: h, Kind: "key", Perm: 0o777, UID: 1000}}
-		f.Config.MetricsListen = h
+		f.Listen, f.PortTaken, s.MetricsAddr = h, true, ""
 		text, v := screen(t, f, Env{})
 		clean(t, "status", text)
 		var out bytes.Buffer

@@ -169,8 +169,8 @@ func checkMetrics(_ context.Context, f *Facts) []Finding {
 	}
 	mend := edit(f.Places.ConfigFile) + " && " + f.Self + " restart"
 	return []Finding{{ID: "metrics.port", Severity: Warning, Command: mend,
-		Text:     "another program answers on " + f.Config.MetricsListen + ", so there are no metrics; give metrics.listen another port",
-		Evidence: "metrics.listen: " + f.Config.MetricsListen}}
+		Text:     "another program answers on " + f.Listen + ", so there are no metrics; give metrics.listen another port",
+		Evidence: "metrics.listen: " + f.Listen}}
 }
 
 func count(n int, what string) string {

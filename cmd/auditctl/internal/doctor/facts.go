@@ -45,8 +45,9 @@ type Facts struct {
 	Files      []File // our files and directories that exist
 	Disk       Disk
 	Log        LogFacts
-	Spooled    int  // events in the spool
-	PortTaken  bool // something answers where the metrics should be
+	Spooled    int    // events in the spool
+	Listen     string // where the metrics should be, as this environment and the configuration say
+	PortTaken  bool   // something else answers there
 	Units      []Unit
 	UnderAgent string // the variable that shows that an agent runs this program, "" if none
 }

@@ -102,7 +102,11 @@ func (f *Facts) gatherDaemon(ctx context.Context) {
 	if pid > 0 {
 		f.DaemonExe, _ = os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // not every system tells
 	}
-	if addr, ok := tcpAddr(f.Config.MetricsListen); ok && f.Status != nil && f.Status.MetricsAddr == "" {
+	f.Listen = f.Config.MetricsListen
+	if v := f.Getenv("TRIPLINE_METRICS_LISTEN"); v != "" {
+		f.Listen = v
+	}
+	if addr, ok := tcpAddr(f.Listen); ok && f.Status != nil && f.Status.MetricsAddr == "" {
 		if conn, err := net.DialTimeout("tcp", addr, 300*time.Millisecond); err == nil {
 			conn.Close()
 			f.PortTaken = true
