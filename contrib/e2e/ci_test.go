@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/contrib/e2e/model"
 )
@@ -211,25 +213,70 @@ func TestAJobWhoseDaemonDies(t *testing.T) {
 	}
 }
 
-// TestHooksWiredByHand: the scripts and the table of hooks/scripts, with the places of an image replaced by ones of this test;
-// the first hook starts the daemon.
+// TestHooksWiredByHand: the script and the table of hooks/scripts, with the places of an image replaced by ones of this test; the
+// first hook starts the daemon. As managed settings they hold against a project that switches hooks off.
 func TestHooksWiredByHand(t *testing.T) {
-	w := newWorld(t, map[string][]model.Step{"job": steps(bash("ls"), bash("rm -rf src"), bash("echo two"))})
-	place := filepath.Join(w.home, "t")
-	bin := os.Getenv(binVar)
+	t.Run("in the user's settings", func(t *testing.T) {
+		w := newWorld(t, byHand())
+		w.write(".claude/settings.json", w.handTable())
+		w.handWired()
+	})
+	t.Run("as managed settings", func(t *testing.T) {
+		w := newWorld(t, byHand())
+		dir := ownEtc(t)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "50-tripline.json"), []byte(w.handTable()), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		w.write("shop/.claude/settings.json", `{"disableAllHooks": true, "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "exit 0"}]}]}}`)
+		w.handWired()
+	})
+}
+
+func byHand() map[string][]model.Step {
+	return map[string][]model.Step{"job": steps(bash("ls"), bash("rm -rf src"), bash("echo two"))}
+}
+
+// ownEtc lays a directory of this test over /etc, and returns where the client looks for parts of managed settings.
+func ownEtc(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("overlay", "/etc", "overlay", 0, "lowerdir=/etc,upperdir="+upper+",workdir="+work); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount("/etc", unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return "/etc/claude-code/managed-settings.d"
+}
+
+// handTable is hooks.json with the places of this world.
+func (w *world) handTable() string {
+	w.t.Helper()
 	table, err := os.ReadFile("../../hooks/scripts/claude/hooks.json")
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	text, err := os.ReadFile("../../hooks/scripts/claude/tripline.sh")
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.write("tripline.sh", string(text))
-	w.write(".claude/settings.json", strings.NewReplacer(
+	bin := os.Getenv(binVar)
+	return strings.NewReplacer(
 		`"/usr/local/lib/tripline/claude/tripline.sh"`, `"`+w.home+`/tripline.sh", "`+bin+`/tripline-hook"`,
-		"/var/lib/tripline", place, "/usr/local/bin/triplined", bin+"/triplined", `--run-dir=`, `--metrics-listen=off", "--run-dir=`,
-	).Replace(string(table)))
+		"/var/lib/tripline", w.home+"/t", "/usr/local/bin/triplined", bin+"/triplined", `--run-dir=`, `--metrics-listen=off", "--run-dir=`,
+	).Replace(string(table))
+}
+
+// handWired runs the client and looks at what came of it.
+func (w *world) handWired() {
+	t, place := w.t, filepath.Join(w.home, "t")
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +297,7 @@ func TestHooksWiredByHand(t *testing.T) {
 	if strings.Contains(told[1].Text, "tripline.sh") {
 		t.Errorf("the model was shown the hook's command line: %s", told[1].Text)
 	}
-	out := w.command(w.home, nil, "/usr/bin/env", "TRIPLINE_HOME="+place, filepath.Join(bin, "auditctl"), "query", "today", "-o", "jsonl")
+	out := w.command(w.home, nil, "/usr/bin/env", "TRIPLINE_HOME="+place, filepath.Join(os.Getenv(binVar), "auditctl"), "query", "today", "-o", "jsonl")
 	if strings.Count(out, "\n") != 3 || !strings.Contains(out, `"outcome":"blocked"`) {
 		t.Errorf("on record: %s", out)
 	}
