@@ -72,7 +72,9 @@ func (s *Set) Rules() []RuleInfo {
 	return out
 }
 
-func (t *tune) info() TuneInfo { return TuneInfo{To: t.to, When: t.when.words(), File: t.file, Line: t.line} }
+func (t *tune) info() TuneInfo {
+	return TuneInfo{To: t.to, When: t.when.words(), File: t.file, Line: t.line}
+}
 
 // Tuned returns the tune entry that decides on a built-in rule in a project (an absolute path), for calls of any agent.
 func (s *Set) Tuned(id, project string) (TuneInfo, bool) {

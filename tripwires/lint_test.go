@@ -86,8 +86,8 @@ func TestLintIsSilentOnGoodRules(t *testing.T) {
 	t.Parallel()
 	for name, patterns := range map[string]string{
 		"commands": `"Bash(make:*)", "Bash(git push --force:*)", "Bash(npm run test:*)", "Bash(./build.sh:*)", "Bash(/usr/bin/make)", "Bash(kubectl delete *)", "Bash(docker run:*)", "Bash(find . -delete)", "Bash(python3 -c:*)", "Bash(ssh prod:*)", "Bash(cd:*)", "Bash(source:*)", "Bash(.:*)", "Bash(test -f:*)", "Bash([:*)", "Bash(export:*)", "Bash(echo:*)", "Bash(curl -X POST:*)", "Bash(terraform apply)", "Bash(aws s3 rm:*)", "Bash(psql:*)", "Bash(node -e:*)", "Bash(true)", "Bash(git -C:*)", "Bash(make -j4)", "Bash(dd if=x of=y)", "Bash(a--b:*)"`,
-		"tools": `Bash, WebSearch, "mcp__server", "mcp__server__tool", "mcp__git*", "mcp__server@user", PowerShell, Task, run_shell_command, SomeNewTool, "Notebook*", bash, "Bash(make)"`,
-		"paths": `"Read(./secrets/**)", "Write(/etc/**)", "Edit(*.pem)", "WebFetch(domain:*.example.test)", "WebFetch(domain:localhost)", {effect: delete, place: temp}, "Bash(make)"`,
+		"tools":    `Bash, WebSearch, "mcp__server", "mcp__server__tool", "mcp__git*", "mcp__server@user", PowerShell, Task, run_shell_command, SomeNewTool, "Notebook*", bash, "Bash(make)"`,
+		"paths":    `"Read(./secrets/**)", "Write(/etc/**)", "Edit(*.pem)", "WebFetch(domain:*.example.test)", "WebFetch(domain:localhost)", {effect: delete, place: temp}, "Bash(make)"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -122,7 +122,9 @@ func (l *linter) toolName(r *rule, p *pattern) {
 		return
 	}
 	known := knownTools()
-	matches := func(k string) bool { return k == p.tool || strings.HasSuffix(p.tool, "*") && strings.HasPrefix(k, name) }
+	matches := func(k string) bool {
+		return k == p.tool || strings.HasSuffix(p.tool, "*") && strings.HasPrefix(k, name)
+	}
 	if slices.ContainsFunc(known, matches) {
 		return
 	}

@@ -97,7 +97,7 @@ func (x *evaluation) isOurTool(c *command) bool {
 
 // ourVerb reports whether the words after auditctl change state. explain takes a command after it, which is only text.
 func (x *evaluation) ourVerb(c *command) bool {
-	verbs := ourVerbs
+	ci := false
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
 		switch {
@@ -108,10 +108,10 @@ func (x *evaluation) ourVerb(c *command) bool {
 		case strings.HasPrefix(w.Text, "-"):
 			// Without knowing every option, the next word may be its value or the verb: look at both.
 			continue
-		case verbs[w.Text]:
+		case ourVerbs[w.Text], ci && ciVerbs[w.Text]:
 			return true
 		case w.Text == "ci":
-			verbs = ciVerbs
+			ci = true
 			continue
 		case ourGroups[w.Text]:
 			continue

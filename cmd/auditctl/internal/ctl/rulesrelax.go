@@ -3,7 +3,6 @@
 package ctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +87,16 @@ func (a *app) runRelax(ctx context.Context, o *relaxOptions, id string) error {
 	if err != nil {
 		return err
 	}
-	to := event.Decision(o.to)
+	now, to := saidNow(disk, rule, projects, profileOf(p)), event.Decision(o.to)
 	if to == "" {
-		to = milder(disk, rule, projects)
+		to = milder(now)
+	}
+	if now == to {
+		fmt.Fprintf(a.Out, "nothing to relax: the files say that already, %s is %s %s\n", id, to, show.Line(where, 500))
+		if o.dryRun {
+			return nil
+		}
+		return a.inForce(ctx, p, nil, true)
 	}
 	c, err := planRules(p, relaxedFile)
 	if err != nil {
@@ -107,13 +113,6 @@ func (a *app) runRelax(ctx context.Context, o *relaxOptions, id string) error {
 	}
 	if err := checkRelaxed(c, set, id, to, projects); err != nil {
 		return err
-	}
-	if c.old != nil && bytes.Equal(c.old, c.new) {
-		fmt.Fprintf(a.Out, "%s says that already: %s is tuned to %s %s\n", show.Line(c.path, 500), id, to, show.Line(where, 500))
-		if o.dryRun {
-			return nil
-		}
-		return a.inForce(ctx, p, nil, true)
 	}
 	cl := &control.Client{Socket: p.ControlSocket}
 	before, err := cl.Reload(ctx, control.ReloadRequest{DryRun: true, Proof: a.proof()})
@@ -186,19 +185,40 @@ func (a *app) relaxProjects(o *relaxOptions) (projects []string, where string, e
 	return projects, "in " + strings.Join(projects, ", "), nil
 }
 
-// milder is one step below what the rule says now.
-func milder(set *tripwires.Set, r tripwires.RuleInfo, projects []string) event.Decision {
-	now, project := r.Verdict, ""
-	if len(projects) > 0 {
-		project = projects[0]
+// saidNow is what the files make of a rule in all of these projects: the strictest counts.
+func saidNow(set *tripwires.Set, r tripwires.RuleInfo, projects []string, profile string) event.Decision {
+	base := r.Verdict
+	if d, ok := r.Profiles[profile]; ok {
+		base = d
 	}
-	if t, ok := set.Tuned(r.ID, project); ok {
-		now = t.To
+	if len(projects) == 0 {
+		projects = []string{""}
 	}
-	if now == event.Deny {
+	now := event.Pass
+	for _, dir := range projects {
+		if t, ok := set.Tuned(r.ID, dir); ok {
+			now = event.Stricter(now, t.To)
+		} else {
+			now = event.Stricter(now, base)
+		}
+	}
+	return now
+}
+
+// milder is one step below a verdict.
+func milder(d event.Decision) event.Decision {
+	if d == event.Deny {
 		return event.Ask
 	}
 	return event.Pass
+}
+
+// profileOf is the profile that the configuration on disk names.
+func profileOf(p config.Places) string {
+	if c, err := config.Load(p.ConfigFile); err == nil {
+		return c.Profile
+	}
+	return tripwires.ProfileStandard
 }
 
 // checkRelaxed makes sure that the new entry is the one that counts: a later file may hold another one.
