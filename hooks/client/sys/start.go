@@ -9,8 +9,8 @@ import (
 
 // Start runs the program args[0] with args and does not wait for it: in a session of its own, which no signal to this process's
 // group or terminal reaches, in the root directory, with an empty environment, with standard descriptors that lead nowhere and no
-// others, and, on Linux, with every signal at its default. It returns once the program runs, or why it does not. Every other
-// descriptor of this process is marked close-on-exec for good.
+// others, with files for its user alone, and, on Linux, with every signal at its default. It returns once the program runs, or why
+// it does not. This process keeps the file mode mask, and all its other descriptors marked close-on-exec.
 func Start(args []string) (pid int, err error) {
 	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -18,6 +18,7 @@ func Start(args []string) (pid int, err error) {
 	}
 	defer syscall.Close(null)
 	closeOnExec()
+	syscall.Umask(0o077)
 	runtime.LockOSThread() // the signal mask is this thread's, and the child has it from there
 	defer runtime.UnlockOSThread()
 	if err := defaultSignals(); err != nil {

@@ -71,6 +71,7 @@ func TestAStartedProgramInheritsNothing(t *testing.T) {
 		}
 		defer syscall.Close(fd)
 	}
+	defer syscall.Umask(syscall.Umask(0o777))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	blocked := uint64(1)<<(syscall.SIGTERM-1) | 1<<(syscall.SIGINT-1)
@@ -78,7 +79,7 @@ func TestAStartedProgramInheritsNothing(t *testing.T) {
 		t.Fatal(e)
 	}
 	pid := startSleep(t)
-	for field, want := range map[string]string{"SigBlk": "0000000000000000", "SigIgn": "0000000000000000"} {
+	for field, want := range map[string]string{"SigBlk": "0000000000000000", "SigIgn": "0000000000000000", "Umask": "0077"} {
 		if got := status(t, pid, field); got != want {
 			t.Errorf("%s is %s", field, got)
 		}
