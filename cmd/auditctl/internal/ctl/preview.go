@@ -40,7 +40,7 @@ A transcript tells what the model asked for, a little before the client complete
 --since are not opened.
 
 -o json prints one object: "summary" (counts), "rules" (what stopped something: rule, layer, why, asked, denied, floor,
-as_of_today, relax) and "calls" (time, session, subagent, project, cwd, tool, tool_use_id, input, verdict, rule, floor,
+as_of_today, projects, all_projects, relax) and "calls" (time, session, subagent, project, cwd, tool, tool_use_id, input, verdict, rule, floor,
 reason, as_of_today, refused), oldest first; -o jsonl prints the calls, one a line. Secrets are taken out of inputs.
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found (no transcripts, or no calls in that time).`,
@@ -190,10 +190,14 @@ func newestOfEach(calls []preview.Call, limit int) []preview.Call {
 	return out
 }
 
-// relaxCommand is what a person pastes to soften a rule, "" if nothing does.
+// relaxCommand is what a person pastes to soften a rule, "" if nothing does: in the project that it bothered, or, if there are
+// several, in the one where it is typed.
 func (a *app) relaxCommand(r *preview.Rule) string {
 	if r.Floor || r.Layer != "builtin" || r.Rule == "" {
 		return ""
 	}
-	return a.self() + " rules relax " + show.Line(r.Rule, 200)
+	if r.AllProjects == 1 && filepath.IsAbs(r.Projects[0]) && show.Line(r.Projects[0], 0) == r.Projects[0] {
+		return a.paste("rules", "relax", r.Rule, "--project", r.Projects[0])
+	}
+	return a.paste("rules", "relax", r.Rule, "--here")
 }

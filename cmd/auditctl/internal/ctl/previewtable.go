@@ -32,7 +32,7 @@ func (a *app) previewTable(o *previewOptions, rep *preview.Report) error {
 	}
 	b.WriteString("\n")
 	notes(&b, s)
-	fmt.Fprintf(&b, "Next: %s install claude   (shows its change first; %s uninstall claude takes it out again)\n", a.self(), a.self())
+	fmt.Fprintf(&b, "Next: %s   (shows its change first; %s takes it out again)\n", a.paste("install", "claude"), a.paste("uninstall", "claude"))
 	if _, err := io.WriteString(a.Out, b.String()); err != nil {
 		return err
 	}
@@ -90,7 +90,11 @@ func (a *app) previewRule(b *strings.Builder, o *previewOptions, r *preview.Rule
 	case r.Floor:
 		b.WriteString("  this is the floor: no rule, mode or approval lifts it\n")
 	case r.Relax != "":
-		fmt.Fprintf(b, "  too strict for you? %s   (with --here: in the current project only)\n", r.Relax)
+		fmt.Fprintf(b, "  too strict for you? %s", r.Relax)
+		if r.AllProjects > 1 {
+			fmt.Fprintf(b, "   (in one of %d projects; --everywhere: in all)", r.AllProjects)
+		}
+		b.WriteString("\n")
 	case r.Layer == "user" || r.Layer == "system" || r.Layer == "project":
 		fmt.Fprintf(b, "  this is a rule of the %s's own files\n", r.Layer)
 	}

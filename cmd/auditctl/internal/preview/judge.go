@@ -56,7 +56,7 @@ func (j *judge) judge(ctx context.Context, tool string, input json.RawMessage, c
 	canonical, err := claude.Adapter{}.CanonicalInput(tool, input)
 	if err != nil {
 		return &verdict{decision: event.Deny, rule: "input.undecodable", layer: string(tripwires.LayerBuiltin),
-			why: "the call cannot be read", reason: "the input of the call cannot be read with certainty"}
+			floor: true, why: "the tool's input cannot be read with certainty", reason: "the input of this call has more than one reading"}
 	}
 	key := j.key(tool, canonical, cwd, first)
 	if v := j.cached(key); v != nil {

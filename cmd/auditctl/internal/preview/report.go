@@ -65,6 +65,9 @@ type Rule struct {
 	Denied int    `json:"denied"`
 	Floor  bool   `json:"floor"` // it cannot be softened
 	Today  int    `json:"as_of_today"`
+	// Projects are those of the calls, at most a few of them, sorted; AllProjects counts them all.
+	Projects    []string `json:"projects"`
+	AllProjects int      `json:"all_projects"`
 	// Relax is the command that softens the rule, "" if there is none.
 	Relax string `json:"relax"`
 }

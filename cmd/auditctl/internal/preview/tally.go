@@ -4,12 +4,16 @@ package preview
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tripline-sh/tripline/hooks/event"
 	"github.com/tripline-sh/tripline/hooks/transcript"
 )
+
+// maxProjects is how many projects of a rule are named.
+const maxProjects = 20
 
 // tally adds up. It is used by one goroutine.
 type tally struct {
@@ -18,13 +22,15 @@ type tally struct {
 	sessions map[string]struct{}
 	projects map[string]struct{}
 	rules    map[string]*Rule
-	copies   []seen // judged last: an original counts before its copies
+	where    map[string]map[string]struct{} // projects, by rule
+	copies   []seen                         // judged last: an original counts before its copies
 	listed   []*Call
 	sum      Summary
 }
 
 func newTally(s transcript.Stats) *tally {
-	return &tally{stats: s, known: map[uint64]struct{}{}, sessions: map[string]struct{}{}, projects: map[string]struct{}{}, rules: map[string]*Rule{}}
+	return &tally{stats: s, known: map[uint64]struct{}{}, sessions: map[string]struct{}{}, projects: map[string]struct{}{}, rules: map[string]*Rule{},
+		where: map[string]map[string]struct{}{}}
 }
 
 // take adds the calls of a file.
@@ -67,8 +73,9 @@ func (t *tally) count(s *seen) {
 	r := t.rules[v.rule]
 	if r == nil {
 		r = &Rule{Rule: v.rule, Layer: v.layer, Why: v.why, Floor: v.floor}
-		t.rules[v.rule] = r
+		t.rules[v.rule], t.where[v.rule] = r, map[string]struct{}{}
 	}
+	t.where[v.rule][v.project] = struct{}{}
 	if v.decision == event.Deny {
 		t.sum.Denied++
 		r.Denied++
@@ -111,6 +118,9 @@ func (t *tally) report() *Report {
 		rep.Calls = append(rep.Calls, *c)
 	}
 	for _, r := range t.rules {
+		r.Projects = slices.Sorted(maps.Keys(t.where[r.Rule]))
+		r.AllProjects = len(r.Projects)
+		r.Projects = r.Projects[:min(len(r.Projects), maxProjects)]
 		rep.Rules = append(rep.Rules, *r)
 	}
 	slices.SortFunc(rep.Rules, func(a, b Rule) int {
