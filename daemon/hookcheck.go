@@ -19,10 +19,14 @@ import (
 
 // look looks at what is marked. What could not be told, or not be recorded, stays marked; look is false then.
 func (w *hookWatch) look(ctx context.Context) bool {
+	var dirty []string
 	w.mu.Lock()
-	dirty := slices.Sorted(maps.Keys(w.dirty))
-	clear(w.dirty)
+	for p := range w.dirty {
+		dirty = append(dirty, p)
+		w.dirty[p] = false
+	}
 	w.mu.Unlock()
+	slices.Sort(dirty)
 	done := true
 	each := func(look func(path string) bool) {
 		for _, p := range dirty {
@@ -45,6 +49,11 @@ func (w *hookWatch) look(ctx context.Context) bool {
 		return prog == nil || w.lookAtProgram(ctx, prog)
 	})
 	w.mu.Lock()
+	for _, p := range dirty {
+		if !w.dirty[p] {
+			delete(w.dirty, p)
+		}
+	}
 	programs := w.retain()
 	w.mu.Unlock()
 	for _, p := range programs {

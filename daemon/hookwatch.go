@@ -39,7 +39,7 @@ type hookWatch struct {
 	mu       sync.Mutex
 	files    map[string]*wiredFile // by path
 	programs map[string]*program   // by path
-	dirty    map[string]bool       // paths to be looked at
+	dirty    map[string]bool       // true for paths to be looked at, false for those that are being looked at
 	clock    uint64
 	nudge    chan struct{}
 

@@ -69,8 +69,11 @@ func (w *hookWatch) knows(path, program string) bool {
 	return f != nil && len(f.Want) > 0 && f.Accepted != "" && p != nil && p.path == program && w.hashed(p)
 }
 
-// hashed reports whether a program was looked at; its mark is gone then.
-func (w *hookWatch) hashed(p *program) bool { return !w.dirty[p.path] }
+// hashed reports whether a program was looked at; its mark is gone then. The caller holds mu.
+func (w *hookWatch) hashed(p *program) bool {
+	_, marked := w.dirty[p.path]
+	return !marked
+}
 
 func (b *bench) read() []byte {
 	b.t.Helper()
