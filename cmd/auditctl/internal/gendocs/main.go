@@ -88,7 +88,7 @@ func each(c *cobra.Command, fn func(*cobra.Command)) {
 	}
 }
 
-// man writes the pages. Their date is not that of the build: the same source gives the same bytes.
+// man writes the pages, without a date: the same source gives the same bytes.
 func man(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -101,8 +101,9 @@ func man(root *cobra.Command, dir string) error {
 		var b bytes.Buffer
 		header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "Tripline", Manual: "Tripline", Date: &date}
 		err := doc.GenMan(c, header, &b)
+		page := bytes.Replace(b.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name+".1"), b.Bytes(), 0o644)
+			err = os.WriteFile(filepath.Join(dir, name+".1"), page, 0o644)
 		}
 		if failed == nil {
 			failed = err
