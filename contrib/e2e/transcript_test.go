@@ -91,6 +91,16 @@ func TestTheTranscriptTellsTheCallsThatTheHooksSaw(t *testing.T) {
 	if len(refused) != 2 {
 		t.Errorf("refused: %v", refused)
 	}
+	var rep struct {
+		Summary struct{ Calls, Sessions, Denied, Refused, Repeated int }
+		Calls   []struct{ Rule, Refused string }
+	}
+	if err := json.Unmarshal([]byte(w.command(w.home, nil, "auditctl", "preview", "-o", "json")), &rep); err != nil {
+		t.Fatal(err)
+	}
+	if s := rep.Summary; s.Calls != len(hooks) || s.Sessions != 2 || s.Denied != 1 || s.Refused != 1 || s.Repeated < 10 || len(rep.Calls) != 1 || rep.Calls[0].Rule != "delete.project" {
+		t.Errorf("preview: %+v", rep)
+	}
 	if *updateFixtures && !t.Failed() {
 		writeFixtures(t, w, dir)
 	}
