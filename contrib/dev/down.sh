@@ -14,4 +14,4 @@ log=$("$ctl" paths log)
 "$ctl" stop --disable
 ! cmp -s "$ctl" "$bin/tripline" || rm -f "$bin/tripline"
 rm -f "$bin/tripline-hook" "$bin/triplined" "$ctl"
-echo "removed the programs from $bin; the log stays in $log"
+echo "removed the programs from $bin; the log stays in $log (contrib/dev/purge.sh deletes it)"

@@ -3,7 +3,6 @@
 package ctl
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +106,7 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 		fmt.Fprintf(a.Out, "%s is already wired in %s\n", agent, show.Line(path, 500))
 		return writeToken(p, change.Token)
 	}
-	if ok, err := a.agree(change, o, agent); !ok {
+	if ok, err := a.agree(ctx, change, o); !ok {
 		return err
 	}
 	// the daemon must know the token before the first event carries it
@@ -187,7 +186,7 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 		fmt.Fprintf(a.Out, "there is nothing of ours in %s\n", show.Line(path, 500))
 		return nil
 	}
-	if ok, err := a.agree(change, o, agent); !ok {
+	if ok, err := a.agree(ctx, change, o); !ok {
 		return err
 	}
 	running, err := a.apply(ctx, p, change, "uninstall", agent)
@@ -203,7 +202,7 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 }
 
 // agree shows a change and asks for a person's word. Without it err says why nothing was done.
-func (a *app) agree(c *install.Change, o *installOptions, agent string) (bool, error) {
+func (a *app) agree(ctx context.Context, c *install.Change, o *installOptions) (bool, error) {
 	fmt.Fprint(a.Out, show.Text(c.Diff(), 0))
 	switch {
 	case o.dryRun:
@@ -214,9 +213,7 @@ func (a *app) agree(c *install.Change, o *installOptions, agent string) (bool, e
 	case !a.InTTY:
 		return false, failf("look at the change above and run it again in a terminal, or with --yes", "a person's word is needed to change %s", c.Path)
 	}
-	fmt.Fprintf(a.Err, "write this to %s? Type yes: ", show.Line(c.Path, 500))
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if strings.TrimSpace(line) != "yes" || err != nil {
+	if !a.confirm(ctx, fmt.Sprintf("write this to %s?", show.Line(c.Path, 500))) {
 		return false, &Error{Code: exitError, Msg: errDeclined.Error(), Err: errDeclined}
 	}
 	return true, nil

@@ -3,6 +3,8 @@
 package ctl
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"strings"
 )
@@ -23,6 +25,26 @@ func (a *app) needPerson(what string) error {
 		}
 	}
 	return nil
+}
+
+// confirm asks for a typed yes. Whoever has interrupted the program has said no.
+func (a *app) confirm(ctx context.Context, question string) bool {
+	fmt.Fprintf(a.Err, "%s Type yes: ", question)
+	answer := make(chan string, 1)
+	go func() { // a read of a terminal cannot be ended; after an interrupt the program ends instead
+		line, err := bufio.NewReader(a.In).ReadString('\n')
+		if err != nil {
+			line = ""
+		}
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		return strings.TrimSpace(line) == "yes"
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return false
+	}
 }
 
 // paste is a command line of this program that works when it is pasted into a shell.

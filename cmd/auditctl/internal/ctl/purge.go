@@ -3,11 +3,9 @@
 package ctl
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +65,7 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 		return err
 	}
 	if len(pl.files) > 0 {
-		if err := a.agreePurge(o, pl, p); err != nil {
+		if err := a.agreePurge(ctx, o, pl, p); err != nil {
 			return err
 		}
 	}
@@ -84,6 +82,9 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 	// once more: it may have been started while the question stood there
 	if err := a.mayPurge(p); err != nil {
 		return err
+	}
+	if k.Name() == service.None {
+		a.notes(k)
 	}
 	n, err := pl.carryOut()
 	fmt.Fprintf(a.Out, "deleted %d files\n", n)
@@ -112,16 +113,14 @@ func (a *app) mayPurge(p config.Places) error {
 }
 
 // agreePurge asks for a person's word.
-func (a *app) agreePurge(o *purgeOptions, pl *purgePlan, p config.Places) error {
+func (a *app) agreePurge(ctx context.Context, o *purgeOptions, pl *purgePlan, p config.Places) error {
 	switch {
 	case o.yes:
 		return nil
 	case !a.InTTY:
 		return failf("run it in a terminal, or with --yes", "a person's word is needed to delete the log")
 	}
-	fmt.Fprintf(a.Err, "delete these %d files, the log in %s among them, for good? Type yes: ", len(pl.files), show.Line(p.LogDir, 500))
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if strings.TrimSpace(line) != "yes" || err != nil {
+	if !a.confirm(ctx, fmt.Sprintf("delete these %d files, the log in %s among them, for good?", len(pl.files), show.Line(p.LogDir, 500))) {
 		return failf("", "not confirmed: nothing was deleted")
 	}
 	return nil

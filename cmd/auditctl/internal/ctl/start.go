@@ -269,20 +269,26 @@ func (a *app) sayRunning(p config.Places, k *keeper, st control.Status, first bo
 		fmt.Fprintf(a.Out, "  %-9s %s\n", row[0], show.Line(row[1], 500))
 	}
 	if first {
-		fmt.Fprintf(a.Out, "a new log was begun; keep its key outside this machine, `%s verify --key` checks against it:\n  %s\n", a.self(), show.Line(st.GenesisKey, 300))
+		fmt.Fprintf(a.Out, "a new log was begun; keep its key outside this machine, `%s` checks against it:\n  %s\n", a.paste("verify", "--key"), show.Line(st.GenesisKey, 300))
 	}
-	if k.Name() == service.None && k.why != "" {
+	switch k.Name() {
+	case service.None:
 		fmt.Fprintf(a.Err, "no service manager is used: %s\n", show.Line(k.why, 500))
-	}
-	if st.StartedBy == k.Name() {
-		for _, n := range k.Notes() {
-			fmt.Fprintf(a.Err, "note: %s\n", show.Line(n, 300))
-		}
-	} else if k.Name() != service.None {
+		a.notes(k)
+	case st.StartedBy:
+		a.notes(k)
+	default:
 		fmt.Fprintf(a.Err, "note: %s does not keep this daemon; to hand it over: %s\n", k.Name(), a.paste("restart"))
 	}
 	a.warnMetrics(p, st)
 	return nil
+}
+
+// notes says what a person should know of the service manager.
+func (a *app) notes(k *keeper) {
+	for _, n := range k.Notes() {
+		fmt.Fprintf(a.Err, "note: %s\n", show.Line(n, 500))
+	}
 }
 
 // warnMetrics tells of an address of the metrics that could not be had.

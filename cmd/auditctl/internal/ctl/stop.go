@@ -70,6 +70,9 @@ func (a *app) runStop(ctx context.Context, disable bool) error {
 	} else {
 		fmt.Fprintf(a.Out, "triplined (pid %d) has stopped\n", pid)
 	}
+	if k.Name() == service.None {
+		a.notes(k)
+	}
 	if disable {
 		removed, err := k.Disable(ctx)
 		for _, path := range removed {

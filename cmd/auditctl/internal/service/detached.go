@@ -15,9 +15,19 @@ import (
 type detached struct {
 	in    Install
 	words logTail
+	note  string
 }
 
 func newDetached(in Install) *detached { return &detached{in: in, words: logTail{path: in.LogFile}} }
+
+// unreached tells of units of ours whose manager this shell does not reach: it may run a daemon at other places.
+func (d *detached) unreached(h *Host) *detached {
+	path := filepath.Join(userUnits(h.Home, h.Getenv("XDG_CONFIG_HOME")), serviceUnit)
+	if _, err := ours(path); err == nil {
+		d.note = "systemd was told of Tripline (" + path + "), but this shell does not reach it; a daemon of its own would not be seen from here: use a login session"
+	}
+	return d
+}
 
 func (d *detached) Name() string { return None }
 
@@ -57,4 +67,11 @@ func (d *detached) Stop(context.Context) error                { return nil }
 func (d *detached) Disable(context.Context) ([]string, error) { return nil, nil }
 func (d *detached) Where() string                             { return d.in.LogFile }
 func (d *detached) LastWords(context.Context) string          { return d.words.read() }
-func (d *detached) Notes() []string                           { return nil }
+
+// Notes tells of another manager that may run a daemon.
+func (d *detached) Notes() []string {
+	if d.note == "" {
+		return nil
+	}
+	return []string{d.note}
+}

@@ -221,6 +221,26 @@ func TestAManagerThatDoesNotAnswerIsNotUsed(t *testing.T) {
 	}
 }
 
+// A shell without a session, as after su, must not say that all is well while systemd runs a daemon elsewhere.
+func TestUnitsThatThisShellDoesNotReachAreNamed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "linux")
+	mgr, _ := m.detect(t)
+	if _, err := mgr.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	delete(m.env, "XDG_RUNTIME_DIR")
+	mgr, _ = m.detect(t)
+	if notes := mgr.Notes(); mgr.Name() != None || len(notes) != 1 || !strings.Contains(notes[0], serviceUnit) {
+		t.Errorf("%s: %q", mgr.Name(), notes)
+	}
+	m = newMachine(t, "linux")
+	delete(m.env, "XDG_RUNTIME_DIR")
+	if mgr, _ = m.detect(t); len(mgr.Notes()) != 0 {
+		t.Errorf("without units: %q", mgr.Notes())
+	}
+}
+
 func TestUnitPathsWithBlanksAreRecognised(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`UnitPath=/x "/a b/u" /y`, `UnitPath="/a b/u"`, `UnitPath=/a\x20b/u /y`, "UnitPath=/x /a b/u\n"} {

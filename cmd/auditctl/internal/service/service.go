@@ -83,17 +83,17 @@ func Detect(ctx context.Context, h Host, in Install) (m Manager, why string, err
 	}
 	switch h.OS {
 	case "darwin":
-		if l, why := findLaunchd(ctx, h, in); l != nil {
-			return l, "", nil
-		} else {
+		l, why := findLaunchd(ctx, h, in)
+		if l == nil {
 			return newDetached(in), why, nil
 		}
+		return l, "", nil
 	case "linux":
-		if s, why := findSystemd(ctx, h, in); s != nil {
-			return s, "", nil
-		} else {
-			return newDetached(in), why, nil
+		s, why := findSystemd(ctx, h, in)
+		if s == nil {
+			return newDetached(in).unreached(&h), why, nil
 		}
+		return s, "", nil
 	}
 	return newDetached(in), "no service manager of " + h.OS + " is known", nil
 }
