@@ -36,6 +36,9 @@ func matchRule(d record.Decision, want string) bool {
 
 // matchRequest tests what the request and its decision tell.
 func matchRequest(f record.Filter, r *record.Record, d record.Decision) bool {
+	if r.Source == "canary" && !f.Canary && f.Session == "" && f.ID == "" {
+		return false // no agent made it
+	}
 	return equal(r.Tool, f.Tool) && under(r.Project, f.Project) && equal(d.Verdict, f.Verdict) && matchRule(d, f.Rule)
 }
 

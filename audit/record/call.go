@@ -64,6 +64,7 @@ type Filter struct {
 	Denied   bool
 	Asked    bool
 	Failed   bool
+	Canary   bool   // also the test calls of auditctl doctor, which are left out unless a session or a call is named
 	ID       string // prefix of the call id
 	Limit    int    // the newest so many; 0 = all
 }

@@ -26,7 +26,7 @@ func TestCallsQueryRoundTrip(t *testing.T) {
 	for _, f := range []record.Filter{
 		{},
 		{From: at, To: at.Add(time.Hour), Session: "s", Agent: "claude", Tool: "Bash", Verdict: "deny", Rule: "delete.", Project: "/p q", Grep: "a&b=c", Limit: 100},
-		{Denied: true, Asked: true, Failed: true, ID: "x"},
+		{Denied: true, Asked: true, Failed: true, Canary: true, ID: "x"},
 	} {
 		q, err := url.ParseQuery(CallsQuery(f).Encode())
 		if err != nil {

@@ -29,7 +29,7 @@ func CallsQuery(f record.Filter) url.Values {
 	set("project", f.Project)
 	set("grep", f.Grep)
 	set("id", f.ID)
-	for key, on := range map[string]bool{"denied": f.Denied, "asked": f.Asked, "failed": f.Failed} {
+	for key, on := range map[string]bool{"denied": f.Denied, "asked": f.Asked, "failed": f.Failed, "canary": f.Canary} {
 		if on {
 			q.Set(key, "1")
 		}
@@ -48,7 +48,7 @@ func ParseCallsQuery(q url.Values) (record.Filter, error) {
 		"session": &f.Session, "agent": &f.Agent, "tool": &f.Tool, "verdict": &f.Verdict, "rule": &f.Rule,
 		"project": &f.Project, "grep": &f.Grep, "id": &f.ID,
 	}
-	flags := map[string]*bool{"denied": &f.Denied, "asked": &f.Asked, "failed": &f.Failed}
+	flags := map[string]*bool{"denied": &f.Denied, "asked": &f.Asked, "failed": &f.Failed, "canary": &f.Canary}
 	times := map[string]*time.Time{"from": &f.From, "to": &f.To}
 	for key, values := range q {
 		if len(values) != 1 {

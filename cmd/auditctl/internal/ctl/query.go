@@ -52,6 +52,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found.`,
 	f.BoolVar(&o.Denied, "denied", false, "only denied calls")
 	f.BoolVar(&o.Asked, "asked", false, "only calls that a person was asked about")
 	f.BoolVar(&o.Failed, "failed", false, "only calls that failed")
+	f.BoolVar(&o.Canary, "canary", false, "also the test calls that auditctl doctor makes")
 	f.IntVar(&o.Limit, "limit", tableLimit, "show the newest so many (0 = all; machine formats show all by default)")
 	f.VarP(o.output, "output", "o", "output format")
 	return cmd
