@@ -219,12 +219,18 @@ func stamp(b []byte) time.Time {
 // names makes one string of texts that come again and again.
 type names struct{ known map[string]string }
 
-// maxKnown bounds how many texts are remembered.
-const maxKnown = 4096
+// Bounds of what is remembered.
+const (
+	maxKnown = 4096 // texts
+	maxText  = 512  // bytes of each
+)
 
 func (n *names) get(b []byte) string {
 	if len(b) == 0 {
 		return ""
+	}
+	if len(b) > maxText {
+		return string(b)
 	}
 	if s, ok := n.known[string(b)]; ok {
 		return s

@@ -33,8 +33,13 @@ type Options struct {
 	Now func() time.Time
 }
 
-// maxListed is how many stopped calls are listed. The newest ones are kept.
-const maxListed = 10_000
+// Bounds of one run.
+const (
+	maxListed  = 5000    // stopped calls that are listed: the newest ones
+	maxPerFile = 1 << 20 // calls of one transcript
+	maxPath    = 1000    // bytes of a path that is listed
+	maxInput   = 2000    // bytes of an input that is listed
+)
 
 // Run reads the transcripts and judges their calls. The error wraps fs.ErrNotExist if there are none, or is that of ctx.
 func Run(ctx context.Context, o Options) (*Report, error) {
@@ -193,7 +198,12 @@ func (r *run) file(ctx context.Context, reader *transcript.Reader, f transcript.
 		}
 		return nil
 	}
+	beyond := int64(0)
 	v.Call = func(c *transcript.Call) error {
+		if len(res.calls) == maxPerFile {
+			beyond++
+			return ctx.Err()
+		}
 		s, ok := r.call(ctx, c, first)
 		if !ok {
 			return nil
@@ -209,6 +219,7 @@ func (r *run) file(ctx context.Context, reader *transcript.Reader, f transcript.
 		v.Advance = func(n int64) { r.o.Progress(r.done.Add(n), r.total) }
 	}
 	_, res.stats, res.err = reader.ReadFile(ctx, r.tree, f, 0, &v)
+	res.stats.Beyond += beyond
 	return res
 }
 
@@ -229,15 +240,15 @@ func (r *run) call(ctx context.Context, c *transcript.Call, first string) (s see
 	s.verdict = v
 	if v.stopped() {
 		s.listed = &Call{
-			Time: c.Time, Session: c.Session, Subagent: c.Subagent, Project: v.project, Cwd: c.Cwd, Tool: c.Tool, ToolUseID: c.ToolUseID,
+			Time: c.Time, Session: c.Session, Subagent: c.Subagent, Project: clip(v.project), Cwd: clip(c.Cwd), Tool: c.Tool, ToolUseID: c.ToolUseID,
 			Input: bytes.Clone(r.redactor.JSON(c.Input, maxInput).Data), Verdict: v.decision, Rule: v.rule, Floor: v.floor, Reason: v.reason, Today: v.today,
 		}
 	}
 	return s, true
 }
 
-// maxInput is what is kept of the input of a listed call.
-const maxInput = 2000
+// clip bounds a path that is listed.
+func clip(p string) string { return p[:min(len(p), maxPath)] }
 
 // key tells a call from every other one. The id alone does not: some servers count from one in each session.
 func (r *run) key(c *transcript.Call) uint64 {

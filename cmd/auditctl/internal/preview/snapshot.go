@@ -28,7 +28,7 @@ type snapshot struct {
 	files map[sized]answer[[]byte]
 	dirs  map[sized]answer[[]string]
 	below map[uint64]answer[[]view.Info]
-	bytes int // of files
+	bytes int // of all that is remembered, about
 }
 
 // answer is what a reader said.
@@ -44,8 +44,8 @@ type sized struct {
 
 // Bounds of what is remembered; beyond them it is forgotten and looked at again.
 const (
-	maxRemembered = 10_000  // paths of each kind
-	maxFileBytes  = 8 << 20 // of content
+	maxRemembered = 10_000   // answers of each kind
+	maxBytes      = 12 << 20 // of all of them
 )
 
 func newSnapshot(p *view.Pool) *snapshot {
@@ -102,13 +102,19 @@ func remember[K comparable, T any](r *snapReader, of func() map[K]answer[T], key
 			return a.value, a.err
 		}
 	}
-	n := 0
+	n := 200 // an entry of a map
+	switch k := any(key).(type) {
+	case string:
+		n += 2 * len(k) // the answer is mostly the path once more
+	case sized:
+		n += len(k.path)
+	}
 	if size != nil {
-		n = size(a.value)
+		n += size(a.value)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bytes += n; len(of()) >= maxRemembered || s.bytes > maxFileBytes {
+	if s.bytes += n; len(of()) >= maxRemembered || s.bytes > maxBytes {
 		s.forget()
 		s.bytes = n
 	}

@@ -139,12 +139,22 @@ func TestASnapshotForgetsBeforeItGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range 3000 {
+		long := fmt.Sprintf("%s/%d/%s", dir, i, strings.Repeat("x", 10_000))
+		if _, err := r.Lstat(long); err == nil {
+			t.Fatal("it is there")
+		}
+	}
+	held := 0
+	for p := range snap.stats {
+		held += len(p)
+	}
 	for i := range maxRemembered + 100 {
 		if _, err := r.Lstat(fmt.Sprintf("%s/gone/%d", dir, i)); !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
-	if snap.bytes > maxFileBytes || len(snap.files) > 8 || len(snap.stats) > maxRemembered {
-		t.Errorf("%d bytes, %d files, %d paths", snap.bytes, len(snap.files), len(snap.stats))
+	if held > maxBytes || snap.bytes > maxBytes || len(snap.files) > 12 || len(snap.stats) > maxRemembered {
+		t.Errorf("%d bytes of long paths, %d bytes, %d files, %d paths", held, snap.bytes, len(snap.files), len(snap.stats))
 	}
 }

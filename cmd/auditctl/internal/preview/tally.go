@@ -4,6 +4,7 @@ package preview
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -12,15 +13,19 @@ import (
 	"github.com/tripline-sh/tripline/hooks/transcript"
 )
 
-// maxProjects is how many projects of a rule are named.
-const maxProjects = 20
+// Bounds of the projects of a rule.
+const (
+	maxProjects = 20   // are named
+	maxWhere    = 1000 // are counted
+)
 
 // tally adds up. It is used by one goroutine.
 type tally struct {
 	stats    transcript.Stats
 	known    map[uint64]struct{}
-	sessions map[string]struct{}
-	projects map[string]struct{}
+	seed     maphash.Seed
+	sessions map[uint64]struct{} // hashes: there may be very many, and only their number is asked for
+	projects map[uint64]struct{}
 	rules    map[string]*Rule
 	where    map[string]map[string]struct{} // projects, by rule
 	copies   []seen                         // judged last: an original counts before its copies
@@ -29,7 +34,7 @@ type tally struct {
 }
 
 func newTally(s transcript.Stats) *tally {
-	return &tally{stats: s, known: map[uint64]struct{}{}, sessions: map[string]struct{}{}, projects: map[string]struct{}{}, rules: map[string]*Rule{},
+	return &tally{stats: s, known: map[uint64]struct{}{}, seed: maphash.MakeSeed(), sessions: map[uint64]struct{}{}, projects: map[uint64]struct{}{}, rules: map[string]*Rule{},
 		where: map[string]map[string]struct{}{}}
 }
 
@@ -38,7 +43,7 @@ func (t *tally) take(res *fileResult) {
 	t.stats.Add(res.stats)
 	for _, s := range res.calls {
 		if s.session != "" {
-			t.sessions[s.session] = struct{}{}
+			t.sessions[maphash.String(t.seed, s.session)] = struct{}{}
 		}
 		if s.copied {
 			t.copies = append(t.copies, s)
@@ -61,7 +66,7 @@ func (t *tally) count(s *seen) {
 	v := s.verdict
 	t.sum.Calls++
 	if v.project != "" {
-		t.projects[v.project] = struct{}{}
+		t.projects[maphash.String(t.seed, v.project)] = struct{}{}
 	}
 	if !v.stopped() {
 		t.sum.AsBefore++
@@ -75,7 +80,9 @@ func (t *tally) count(s *seen) {
 		r = &Rule{Rule: v.rule, Layer: v.layer, Why: v.why, Floor: v.floor}
 		t.rules[v.rule], t.where[v.rule] = r, map[string]struct{}{}
 	}
-	t.where[v.rule][v.project] = struct{}{}
+	if where := t.where[v.rule]; len(where) < maxWhere {
+		where[v.project] = struct{}{}
+	}
 	if v.decision == event.Deny {
 		t.sum.Denied++
 		r.Denied++
