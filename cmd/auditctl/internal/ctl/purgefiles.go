@@ -26,6 +26,7 @@ type purgePlan struct {
 // ownDir is one of our directories and the names that we give to files in it.
 type ownDir struct {
 	path  string
+	in    string // the directory of ours that holds it, "" if none does
 	names *regexp.Regexp
 	subs  []string // directories of ours in it
 	files []string // found
@@ -45,13 +46,17 @@ func ownDirs(p config.Places) []ownDir {
 	base := filepath.Base
 	q := func(path string) string { return regexp.QuoteMeta(base(path)) }
 	segment := `[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{12,19}\.db`
+	run := ownDir{path: p.RunDir, names: names(q(p.HookSocket), q(p.ControlSocket), q(p.LockFile), q(p.MetricsAddr), q(p.StoppedFile))}
+	if filepath.Dir(p.RunDir) == p.StateDir {
+		run.in = p.StateDir
+	}
 	return []ownDir{
-		{path: p.RulesDir, names: names(`[^/]*\.yaml`)},
+		{path: p.RulesDir, in: p.ConfigDir, names: names(`[^/]*\.yaml`)},
 		{path: p.ConfigDir, names: names(q(p.ConfigFile)), subs: []string{base(p.RulesDir)}},
-		{path: p.RunDir, names: names(q(p.HookSocket), q(p.ControlSocket), q(p.LockFile), q(p.MetricsAddr), q(p.StoppedFile))},
-		{path: p.LogDir, names: names(segment, segment+`~corrupt-[0-9TZ.]+`, `lock`)},
-		{path: p.KeysDir, names: names(`log\.key`, `log\.pub`, `last\.checkpoint`, `join\.key`, q(p.TokenFile))},
-		{path: p.SpoolDir, names: names(`[0-9]{19}-[0-9]+-[0-9a-f]+-[0-9]+\.(?:evt|tmp)`)},
+		run,
+		{path: p.LogDir, in: p.StateDir, names: names(segment, segment+`~corrupt-[0-9TZ.]+`, `lock`)},
+		{path: p.KeysDir, in: p.StateDir, names: names(`log\.key`, `log\.pub`, `last\.checkpoint`, `join\.key`, q(p.TokenFile))},
+		{path: p.SpoolDir, in: p.StateDir, names: names(`[0-9]{19}-[0-9]+-[0-9a-f]+-[0-9]+\.(?:evt|tmp)`)},
 		{path: p.StateDir, names: names(q(p.DaemonLog) + `(?:\.[0-9]+)?`), subs: []string{base(p.LogDir), base(p.KeysDir), base(p.SpoolDir), base(p.RunDir)}},
 	}
 }
@@ -60,7 +65,7 @@ func ownDirs(p config.Places) []ownDir {
 func planPurge(p config.Places) (*purgePlan, error) {
 	pl := &purgePlan{}
 	for _, d := range ownDirs(p) {
-		root, err := openOwn(d.path)
+		root, err := d.open()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -120,7 +125,10 @@ func (pl *purgePlan) carryOut() (int, error) {
 	n := 0
 	var errs []error
 	for _, d := range pl.dirs {
-		root, err := openOwn(d.path)
+		root, err := d.open()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -142,23 +150,46 @@ func (pl *purgePlan) carryOut() (int, error) {
 // errNotOwn says that a directory is a link, or another user's.
 var errNotOwn = errors.New("not a directory of this user")
 
-// openOwn opens a directory of ours: a real one, which belongs to this user.
-func openOwn(path string) (*os.Root, error) {
-	before, err := os.Lstat(path)
+// open opens a directory of ours: a real one, which belongs to this user, in one that is so, too.
+func (d *ownDir) open() (*os.Root, error) {
+	if d.in == "" {
+		before, err := os.Lstat(d.path)
+		if err != nil {
+			return nil, err
+		}
+		root, err := os.OpenRoot(d.path)
+		return sameOwn(d.path, before, root, err)
+	}
+	parent, err := (&ownDir{path: d.in}).open()
 	if err != nil {
 		return nil, err
 	}
+	defer parent.Close()
+	name := filepath.Base(d.path)
+	before, err := parent.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parent.OpenRoot(name)
+	return sameOwn(d.path, before, root, err)
+}
+
+// sameOwn returns root if it is what was looked at before, and that is no link and this user's.
+func sameOwn(path string, before fs.FileInfo, root *os.Root, err error) (*os.Root, error) {
 	st, ok := before.Sys().(*syscall.Stat_t)
-	if !before.IsDir() || !ok || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%w: %s", errNotOwn, path)
+	own := before.IsDir() && ok && int(st.Uid) == os.Geteuid()
+	if err == nil && own {
+		now, serr := root.Stat(".")
+		own, err = serr == nil && os.SameFile(before, now), serr
 	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, err
-	}
-	if now, err := root.Stat("."); err != nil || !os.SameFile(before, now) {
+	switch {
+	case own && err == nil:
+		return root, nil
+	case root != nil:
 		_ = root.Close()
-		return nil, fmt.Errorf("%w: %s was replaced meanwhile", errNotOwn, path)
 	}
-	return root, nil
+	if !own {
+		err = fmt.Errorf("%w: %s", errNotOwn, path)
+	}
+	return nil, err
 }
