@@ -106,6 +106,10 @@ func TestACanaryIsJudgedAndRecordedAndCountsForNothing(t *testing.T) {
 	if calls := b.calls(); len(calls) != 2 || calls[0].Outcome != record.Blocked || calls[1].Outcome != record.OutcomeUnknown || calls[1].Source != "canary" {
 		t.Errorf("calls %+v", calls)
 	}
+	must(t, b.client.Calls(t.Context(), record.Filter{}, func(c record.Call) error {
+		t.Errorf("a test call is listed though nobody asked for it: %+v", c)
+		return nil
+	}))
 }
 
 func TestACanaryAsksNobody(t *testing.T) {

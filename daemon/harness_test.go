@@ -297,7 +297,7 @@ func (b *bench) metric(series string) float64 {
 func (b *bench) calls() []record.Call {
 	b.t.Helper()
 	var out []record.Call
-	if err := b.client.Calls(b.t.Context(), record.Filter{}, func(c record.Call) error { out = append(out, c); return nil }); err != nil {
+	if err := b.client.Calls(b.t.Context(), record.Filter{Canary: true}, func(c record.Call) error { out = append(out, c); return nil }); err != nil {
 		b.t.Fatal(err)
 	}
 	return out
