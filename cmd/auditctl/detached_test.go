@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -129,6 +130,42 @@ func TestTheDaemonOutlivesTheProcessGroupThatStartedIt(t *testing.T) {
 	}
 	if out, err := run("stop"); err != nil || !strings.Contains(out, "has stopped") {
 		t.Errorf("stop: %v\n%s", err, out)
+	}
+}
+
+// Everybody who starts it at the same time gets the same daemon.
+func TestManyStartsAtOnceMakeOneDaemon(t *testing.T) {
+	t.Parallel()
+	const starters = 12
+	bin := build(t)
+	home, err := os.MkdirTemp("", "tl") // short, for the socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	t.Cleanup(func() { endDaemons(home, bin) })
+	outs := make([]string, starters)
+	var wg sync.WaitGroup
+	for i := range starters {
+		wg.Go(func() {
+			cmd := exec.Command(filepath.Join(bin, "auditctl"), "start")
+			cmd.Env = []string{"HOME=" + home, "PATH=/usr/bin:/bin", "TRIPLINE_METRICS_LISTEN=off"}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("start: %v\n%s", err, out)
+			}
+			outs[i] = string(out)
+		})
+	}
+	wg.Wait()
+	pid, err := os.ReadFile(filepath.Join(home, ".local/state/tripline/run/triplined.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range outs {
+		if !strings.Contains(out, "triplined runs (pid "+strings.TrimSpace(string(pid))+",") {
+			t.Errorf("not the daemon that runs, %s: %s", pid, out)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (a *app) runStart(ctx context.Context) error {
 		fmt.Fprintln(a.Err, "nothing to do: it runs already")
 		return a.sayRunning(p, k, *st, false)
 	}
-	return a.bringUp(ctx, p, k, k.Start)
+	return a.bringUp(ctx, p, k, 0, k.Start)
 }
 
 // running returns the state of the daemon that answers, nil if there is none. One that holds the lock and does not answer is
@@ -160,20 +160,20 @@ func (a *app) runRestart(ctx context.Context) error {
 	}
 	// one that the manager runs is ended by the manager, which holds the sockets meanwhile
 	if st, err := a.ask(ctx, p); err != nil || st.StartedBy != k.Name() {
-		if _, err := service.End(ctx, p.LockFile, stopTime); err != nil {
-			return failf("", "%v", err)
+		if _, err := a.end(ctx, p); err != nil {
+			return err
 		}
 	}
-	return a.bringUp(ctx, p, k, k.Restart)
+	old, _ := service.Holder(p.LockFile) // if a manager takes its time, it may answer once more
+	return a.bringUp(ctx, p, k, old, k.Restart)
 }
 
-// bringUp starts the daemon by begin and waits until it answers.
-func (a *app) bringUp(ctx context.Context, p config.Places, k *keeper, begin func(context.Context) (<-chan error, error)) error {
+// bringUp starts the daemon by begin and waits until one answers that is not the process old.
+func (a *app) bringUp(ctx context.Context, p config.Places, k *keeper, old int, begin func(context.Context) (<-chan error, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	_, err := os.Lstat(filepath.Join(p.KeysDir, "log.pub"))
 	first := errors.Is(err, fs.ErrNotExist)
-	old, _ := service.Holder(p.LockFile) // one that is about to end may still answer
 	done, err := begin(ctx)
 	if err != nil {
 		return a.notUp(ctx, k, err)

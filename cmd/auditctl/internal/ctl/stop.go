@@ -60,8 +60,8 @@ func (a *app) runStop(ctx context.Context, disable bool) error {
 	if err := k.Stop(ctx); err != nil {
 		return failf("", "%s does not stop it: %v", k.Name(), err)
 	}
-	if rest, err := service.End(ctx, p.LockFile, stopTime); err != nil {
-		return failf("", "%v", err)
+	if rest, err := a.end(ctx, p); err != nil {
+		return err
 	} else if rest != 0 {
 		pid = rest
 	}
@@ -89,6 +89,18 @@ func (a *app) runStop(ctx context.Context, disable bool) error {
 		fmt.Fprintf(a.Out, "start it again: %s\n", a.paste("start"))
 	}
 	return nil
+}
+
+// end ends the daemon that holds the lock and returns its process id, 0 if there was none.
+func (a *app) end(ctx context.Context, p config.Places) (int, error) {
+	pid, err := service.End(ctx, p.LockFile, stopTime)
+	switch {
+	case errors.Is(err, service.ErrStillRuns):
+		return pid, failf(fmt.Sprintf("end it by force, the log stands that: kill -KILL %d", pid), "%v", err)
+	case err != nil:
+		return pid, failf("", "%v", err)
+	}
+	return pid, nil
 }
 
 // sayAgents tells what agents get while no daemon runs.

@@ -41,15 +41,17 @@ func Holder(lock string) (int, error) {
 	case !errors.Is(err, syscall.EWOULDBLOCK):
 		return 0, fmt.Errorf("cannot tell whether %q is locked: %w", lock, err)
 	}
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
-	if err != nil {
-		return 0, err
+	for range 10 { // a daemon that begins has the lock a moment before it says so
+		b, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
+		if err != nil {
+			return 0, err
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && pid > 1 {
+			return pid, nil
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid <= 1 {
-		return 0, fmt.Errorf("a process holds the lock %q, but the file does not say which", lock)
-	}
-	return pid, nil
+	return 0, fmt.Errorf("a process holds the lock %q, but the file does not say which", lock)
 }
 
 // End asks the daemon that holds the lock to end, and waits for it, at most as long as limit. It returns the process id that it
