@@ -97,7 +97,7 @@ func (x *evaluation) listed(dir, pattern string) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(listing, func(name string) bool { return !matchName(pattern, name) })
+	return slices.DeleteFunc(slices.Clone(listing), func(name string) bool { return !matchName(pattern, name) })
 }
 
 // precious lists the names that a pattern must not hit by chance, by their directory.
