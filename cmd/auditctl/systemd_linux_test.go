@@ -68,6 +68,19 @@ kill -KILL "$(cat "$run/triplined.lock")"
 call 2 'rm -rf /'
 active active $units
 
+# the daemon hangs, so that the watchdog aborts it, or panics: both end with the exit code that is also that of bad usage
+restarts() { systemctl --user show --property=NRestarts --value tripline.service; }
+before=$(restarts)
+kill -ABRT "$(cat "$run/triplined.lock")"
+tries=0
+until [ "$(restarts)" -gt "$before" ]; do
+	tries=$((tries + 1))
+	[ "$tries" -lt 200 ] || { echo "FAILED: it is not begun anew after an abort"; break; }
+	sleep 0.05
+done
+call 0 'ls'
+active active $units
+
 # the daemon is stopped alone: the same
 systemctl --user stop tripline.service 2>/dev/null
 call 0 'ls'

@@ -33,7 +33,6 @@ ExecStart=` + cmd.String() + `
 Sockets=` + hookUnit + ` ` + controlUnit + `
 Restart=on-failure
 RestartSec=1
-RestartPreventExitStatus=2
 WatchdogSec=30
 TimeoutStartSec=60
 TimeoutStopSec=15
