@@ -9,14 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
@@ -52,45 +48,6 @@ Exit codes: 0 it runs, 1 it does not, 2 usage.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRestart(cmd.Context()) },
 	}
-}
-
-// keeper is who keeps the daemon of this install running.
-type keeper struct {
-	service.Manager
-	why string // why it is no other one
-}
-
-// keeper finds the service manager, and the daemon beside this program.
-func (a *app) keeper(ctx context.Context, p config.Places) (*keeper, error) {
-	in := service.Install{
-		Program: a.daemonProgram(), Args: append(p.Dirs().Args(), a.daemonFlags()...),
-		HookSocket: p.HookSocket, ControlSocket: p.ControlSocket, LogFile: p.DaemonLog, Private: p.TriplineHome != "",
-	}
-	m, why, err := service.Detect(ctx, service.ThisHost(runtime.GOOS, p.Home, a.Getenv), in)
-	if err != nil {
-		return nil, failf("", "%v", err)
-	}
-	return &keeper{Manager: m, why: why}, nil
-}
-
-// daemonProgram is the daemon beside this program.
-func (a *app) daemonProgram() string { return filepath.Join(filepath.Dir(a.Exe), "triplined") }
-
-// daemonFlags say what this program's environment says of the daemon's configuration: the daemon gets no environment.
-func (a *app) daemonFlags() []string {
-	if v := a.Getenv("TRIPLINE_METRICS_LISTEN"); v != "" {
-		return []string{"--metrics-listen=" + v}
-	}
-	return nil
-}
-
-// program makes sure that there is a daemon to start.
-func (a *app) program() error {
-	path := a.daemonProgram()
-	if fi, err := os.Stat(path); err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
-		return failf("install the three programs into one directory", "triplined is not beside this program: %s", path)
-	}
-	return nil
 }
 
 func (a *app) runStart(ctx context.Context) error {
@@ -220,90 +177,6 @@ func (a *app) ask(ctx context.Context, p config.Places) (control.Status, error) 
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	return (&control.Client{Socket: p.ControlSocket}).Status(ctx)
-}
-
-// notUp says why the daemon is not there, in its own words where it has some.
-func (a *app) notUp(ctx context.Context, k *keeper, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	e := &Error{Code: exitError, Msg: "the daemon did not come up: " + cause.Error(), Err: cause}
-	if errors.Is(cause, service.ErrForeign) {
-		e.Hints = []string{"nothing was started"}
-		return e
-	}
-	if words := forPeople(k.LastWords(ctx)); len(words) > 0 {
-		fmt.Fprintln(a.Err, "the daemon's last words:")
-		for _, line := range words {
-			fmt.Fprintf(a.Err, "  %s\n", show.Line(line, 1000))
-		}
-	}
-	e.Hints = []string{"all that it said: " + k.Where(), "mend that, then: " + a.paste("start")}
-	return e
-}
-
-// forPeople takes those lines of a log that are written for people; if there are none, all.
-func forPeople(text string) []string {
-	if text == "" {
-		return nil
-	}
-	all := strings.Split(text, "\n")
-	if plain := slices.DeleteFunc(slices.Clone(all), func(line string) bool { return strings.HasPrefix(line, "{") }); len(plain) > 0 {
-		return plain
-	}
-	return all
-}
-
-// sayRunning describes the daemon that answers.
-func (a *app) sayRunning(p config.Places, k *keeper, st control.Status, first bool) error {
-	by := map[string]string{"systemd": "kept by systemd: " + service.UnitNames, "launchd": "kept by launchd: " + service.Label}[st.StartedBy]
-	where := k.Where()
-	if by == "" {
-		by, where = "detached from this shell; hooks start it again when it is away", p.DaemonLog
-	}
-	metrics := "off"
-	if st.MetricsAddr != "" {
-		metrics = st.MetricsAddr
-	}
-	fmt.Fprintf(a.Out, "triplined runs (pid %d, version %s)\n", st.PID, show.Line(st.Version, 100))
-	for _, row := range [][2]string{{"manager", by}, {"messages", where}, {"hooks", st.HookSocket}, {"control", st.ControlSocket}, {"metrics", metrics}, {"log", st.LogDir}} {
-		fmt.Fprintf(a.Out, "  %-9s %s\n", row[0], show.Line(row[1], 500))
-	}
-	if first {
-		fmt.Fprintf(a.Out, "a new log was begun; keep its key outside this machine, `%s` checks against it:\n  %s\n", a.paste("verify", "--key"), show.Line(st.GenesisKey, 300))
-	}
-	switch k.Name() {
-	case service.None:
-		fmt.Fprintf(a.Err, "no service manager is used: %s\n", show.Line(k.why, 500))
-		a.notes(k)
-	case st.StartedBy:
-		a.notes(k)
-	default:
-		fmt.Fprintf(a.Err, "note: %s does not keep this daemon; to hand it over: %s\n", k.Name(), a.paste("restart"))
-	}
-	a.warnMetrics(p, st)
-	return nil
-}
-
-// notes says what a person should know of the service manager.
-func (a *app) notes(k *keeper) {
-	for _, n := range k.Notes() {
-		fmt.Fprintf(a.Err, "note: %s\n", show.Line(n, 500))
-	}
-}
-
-// warnMetrics tells of an address of the metrics that could not be had.
-func (a *app) warnMetrics(p config.Places, st control.Status) {
-	if st.MetricsAddr != "" {
-		return
-	}
-	listen := a.Getenv("TRIPLINE_METRICS_LISTEN")
-	if c, err := config.Load(p.ConfigFile); listen == "" && err == nil {
-		listen = c.MetricsListen
-	}
-	if listen != "" && listen != "off" {
-		fmt.Fprintf(a.Err, "warning: there are no metrics: %s is taken, or cannot be had; metrics.listen in %s names another, or off\n",
-			show.Line(listen, 200), show.Line(p.ConfigFile, 500))
-	}
 }
 
 // unmark takes away what auditctl stop left.
