@@ -70,7 +70,7 @@ func (r *Report) head(p *page) {
 		if r.Job.OnDown == "allow" {
 			what = "calls RAN UNCHECKED (on_down is allow)"
 		}
-		warn("the daemon was gone before the job was finished. From then on %s, and this summary ends where its log ends.", what)
+		warn("the daemon was gone, or gave no answer, before the job was finished. From then on %s, and this summary ends where its log ends.", what)
 	}
 	if r.Job.Altered {
 		warn("the hooks in %s are not the ones that were put there when the job began: calls may have run without them.", Code(r.Job.Settings, 500))

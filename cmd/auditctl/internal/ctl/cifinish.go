@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
-	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
@@ -20,6 +19,12 @@ import (
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
 	"github.com/tripline-sh/tripline/hooks/install"
+)
+
+// A job must not hang at its end: these bound questions to the daemon that take it no time, and one that takes some.
+const (
+	askTime    = 20 * time.Second
+	verifyTime = 5 * time.Minute
 )
 
 // ciFinishOptions are the flags of ci finish.
@@ -36,6 +41,7 @@ type jobEnd struct {
 	first  bool // nobody finished it before
 	report *ci.Report
 
+	alive bool                 // the daemon answered
 	asked *record.Verification // what the daemon found, nil if it was not asked
 	notes []string             // what could not be done
 }
@@ -112,15 +118,17 @@ func (e *jobEnd) askDaemon(ctx context.Context) {
 			return // as it should be
 		}
 		e.job.Died = true
-		fmt.Fprintf(e.a.Err, "WARNING: the daemon of this job is gone (%s); what follows is from the log's files\n", show.Line(err.Error(), 300))
+		fmt.Fprintf(e.a.Err, "WARNING: the daemon of this job is gone or gives no answer (%s); what follows is from the log's files\n", show.Line(err.Error(), 300))
 		if e.o.textfile != "" {
 			fmt.Fprintln(e.a.Err, "WARNING: the metrics went with the daemon; no textfile is written")
 		}
 		return
 	}
-	e.job.Daemon = st.Version
+	e.alive, e.job.Daemon = true, st.Version
 	c := &control.Client{Socket: e.p.ControlSocket}
-	v, err := c.Verify(ctx, control.VerifyRequest{Key: e.key()})
+	patient, done := context.WithTimeout(ctx, verifyTime)
+	defer done()
+	v, err := c.Verify(patient, control.VerifyRequest{Key: e.key()})
 	if err != nil {
 		e.note("the daemon did not verify its log: %v", err)
 	} else {
@@ -129,7 +137,9 @@ func (e *jobEnd) askDaemon(ctx context.Context) {
 	if e.o.textfile == "" {
 		return
 	}
-	text, err := c.Metrics(ctx)
+	brief, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	text, err := c.Metrics(brief)
 	if err == nil {
 		err = ci.Write(e.o.textfile, text, 0o644) // for a collector under another user; it holds numbers only
 	}
@@ -174,139 +184,50 @@ func (e *jobEnd) unwire(ctx context.Context) {
 	if change.Empty() {
 		return
 	}
-	if _, err := e.a.apply(ctx, e.p, change, "uninstall", e.job.Agent); err != nil {
+	if e.alive {
+		ctx, cancel := context.WithTimeout(ctx, askTime)
+		defer cancel()
+		_, err = e.a.apply(ctx, e.p, change, "uninstall", e.job.Agent)
+	} else {
+		err = change.Apply() // nobody to tell of it
+	}
+	if err != nil {
 		e.note("the hooks could not be taken out of %s: %v", e.job.Settings, err)
 		return
 	}
 	fmt.Fprintf(e.a.Err, "%s is no longer wired in %s\n", e.job.Agent, show.Line(e.job.Settings, 500))
 }
 
-// stop ends the daemon and reports whether none runs.
+// stop ends the daemon and reports whether none runs. One that hangs is killed: nothing of a job may outlive it.
 func (e *jobEnd) stop(ctx context.Context) bool {
-	if _, err := service.End(ctx, e.p.LockFile, stopTime); err != nil {
-		e.note("the daemon could not be stopped: %v", err)
-		return false
-	}
-	return true
-}
-
-// read makes the report from the log's files, and the artefacts.
-func (e *jobEnd) read(ctx context.Context, stopped bool) {
-	job := *e.job
-	job.Key = e.key()
-	e.report = &ci.Report{Job: &job}
-	defer func() { e.report.Spooled = ci.Spooled(e.p.SpoolDir) }()
-	var exp *ci.Export
-	if e.o.out != "" {
-		var err error
-		if exp, err = ci.NewExport(e.o.out); err != nil {
-			e.note("no artefacts: %v", err)
+	pid, err := service.End(ctx, e.p.LockFile, stopTime)
+	if errors.Is(err, service.ErrStillRuns) && ctx.Err() == nil {
+		e.note("the daemon did not end when it was asked to, and is killed")
+		// it holds the lock and was looked at: no other process has its number
+		if err = syscall.Kill(pid, syscall.SIGKILL); err == nil {
+			err = e.released(ctx)
 		}
 	}
-	src, err := audit.OpenReader(e.p.LogDir, audit.ReaderOptions{KeyDir: e.p.KeysDir, VerifierKey: e.key()})
 	if err != nil {
-		e.report.CheckBy = err.Error()
-		e.note("the log cannot be read: %v", err)
-		return
+		e.note("the daemon (process %d) could not be stopped: %v", pid, err)
 	}
-	defer src.Close()
-	e.collect(ctx, fileLog{src}, &job, exp)
-	e.report.Check, err = src.Verify(ctx)
-	switch {
-	case err != nil:
-		e.report.CheckBy = err.Error()
-		e.note("the log cannot be verified: %v", err)
-	case e.asked != nil && e.asked.Outcome != "OK" && e.report.Check.Outcome == "OK":
-		e.report.Check = *e.asked // what the daemon held in its hands counts, too
-	}
-	if exp == nil || !stopped {
-		return
-	}
-	if err := exp.Log(e.p); err != nil {
-		e.note("%v", err)
-		return
-	}
-	fmt.Fprintf(e.a.Err, "artefacts: %s\n", show.Line(e.o.out, 500))
+	return err == nil
 }
 
-// collect reads calls and events once, into the report and the JSON lines.
-func (e *jobEnd) collect(ctx context.Context, src ci.Source, job *ci.Job, exp *ci.Export) {
-	var calls, events *ci.Lines
-	if exp != nil {
-		var err1, err2 error
-		calls, err1 = exp.Lines("calls.jsonl")
-		events, err2 = exp.Lines("events.jsonl")
-		if err := errors.Join(err1, err2); err != nil {
-			e.note("no JSON lines: %v", err)
-			calls, events = nil, nil
+// released waits until nobody holds the daemon's lock.
+func (e *jobEnd) released(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		if pid, err := service.Holder(e.p.LockFile); err == nil && pid == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return service.ErrStillRuns
+		case <-tick.C:
 		}
 	}
-	f := ci.Format{JSONL: writeJSONL, Summary: summary, Words: eventWords, Zone: e.a.Now().Location()}
-	var cw, ew io.Writer
-	if calls != nil {
-		defer calls.Drop()
-		defer events.Drop()
-		cw, ew = calls, events
-	}
-	r, err := ci.Collect(ctx, src, job, cw, ew, f)
-	e.report = r
-	if err != nil {
-		r.Partly = err.Error()
-		e.note("part of the log cannot be read: %v", err)
-	}
-	if calls != nil {
-		if err := errors.Join(calls.Done(), events.Done()); err != nil {
-			e.note("no JSON lines: %v", err)
-		}
-	}
-}
-
-// keep notes in the job's directory that it is finished.
-func (e *jobEnd) keep() error {
-	if !e.first {
-		return nil
-	}
-	e.job.Finished = e.a.Now().UTC()
-	return e.job.Save()
-}
-
-// tell writes the summary and says how the job ends.
-func (e *jobEnd) tell(s ci.Severity) error {
-	e.report.Notes = e.notes
-	if err := e.write(e.report.Markdown()); err != nil {
-		e.note("the summary cannot be written: %v", err)
-	}
-	r := e.report
-	if r.Silent() {
-		fmt.Fprintf(e.a.Err, "WARNING: 0 calls were seen, though %s was wired\n", e.job.Agent)
-	}
-	switch hit := r.Hit(s); {
-	case r.Check.Outcome != "OK" && r.CheckBy == "":
-		return &Error{Code: exitVerify, Msg: fmt.Sprintf("the log does not verify: %s %s", r.Check.Outcome, r.Check.Detail)}
-	case r.CheckBy != "":
-		return &Error{Code: exitVerify, Msg: "the log could not be verified: " + r.CheckBy}
-	case len(e.notes) > 0:
-		return failf("", "the job is finished, but not all went well: see the warnings above")
-	case hit != "":
-		return &Error{Code: exitDenied, Msg: fmt.Sprintf("--fail-on %s: %s", s, hit)}
-	}
-	fmt.Fprintf(e.a.Err, "the log verifies: %d records, root %s\n", r.Check.Size, show.Line(r.Check.Root, 100))
-	return nil
-}
-
-// write puts the summary where it belongs.
-func (e *jobEnd) write(text string) error {
-	runner := e.a.Getenv("GITHUB_STEP_SUMMARY")
-	switch {
-	case e.o.summary == "-" || e.o.summary == "" && runner == "":
-		_, err := io.WriteString(e.a.Out, text)
-		return err
-	case e.o.summary == "":
-		return ci.AppendText(runner, []byte(text))
-	}
-	path, err := e.a.jobPath(e.o.summary)
-	if err != nil {
-		return err
-	}
-	return ci.Write(path, []byte(text), 0o644)
 }

@@ -3,21 +3,16 @@
 package ctl
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
-	"github.com/tripline-sh/tripline/hooks/install"
 )
 
 func (a *app) runCIStart(ctx context.Context, o *ciStartOptions) error {
@@ -181,126 +176,6 @@ func (a *app) jobSettings(o *ciStartOptions) (string, error) {
 		return "", failf("", "%v", err)
 	}
 	return usual, nil
-}
-
-// otherWiring refuses settings that are wired to another Tripline than the one with this socket, and a file of which the agent
-// would not read a word, hooks included, whatever stands in it.
-func (a *app) otherWiring(settings, socket string) error {
-	c, err := install.PlanRemoval(settings, os.Getuid())
-	if err != nil {
-		return failf("the file was left as it is", "%v", err)
-	}
-	// observed of Claude Code 2.1.332: comments and trailing commas, which editing keeps, make it skip the file without a word
-	if c.Old != nil && len(bytes.TrimSpace(c.Old)) > 0 && !json.Valid(bytes.TrimPrefix(c.Old, []byte("\ufeff"))) {
-		return failf("take comments and trailing commas out of it", "%s is no strict JSON: the agent skips the whole file, so that no hook in it would run", settings)
-	}
-	entries, err := install.Installed(c.Old)
-	if c.Old == nil || err == nil && len(entries) == 0 {
-		return nil
-	}
-	if err != nil {
-		return failf("the file was left as it is", "%v", err)
-	}
-	for _, e := range entries {
-		if e.Socket == socket {
-			continue
-		}
-		home := filepath.Dir(filepath.Dir(e.Socket))
-		hint := "take that out first: " + a.paste("uninstall", "claude")
-		if j, err := loadJob(home); err == nil {
-			hint = "end that job first: " + a.paste("ci", "finish", "--dir", j.Dir)
-		}
-		return failf(hint, "%s is wired to another Tripline, whose socket is %s", settings, e.Socket)
-	}
-	return nil
-}
-
-// jobDaemon is the daemon of a job, started if it does not run.
-func (a *app) jobDaemon(ctx context.Context, p config.Places) (control.Status, error) {
-	if st, err := a.answering(ctx, p); err == nil {
-		return st, nil
-	}
-	k, err := a.keeper(ctx, p)
-	if err != nil {
-		return control.Status{}, err
-	}
-	if err := unmark(p); err != nil {
-		return control.Status{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	old, _ := service.Holder(p.LockFile)
-	done, err := k.Start(ctx)
-	if err != nil {
-		return control.Status{}, a.notUp(ctx, k, err)
-	}
-	st, err := a.await(ctx, p, done, old)
-	if err != nil {
-		return st, a.notUp(ctx, k, err)
-	}
-	if st.RulesError != "" {
-		_, _ = service.End(ctx, p.LockFile, stopTime)
-		return st, failf("nothing is guarded; mend the rules", "the rules of the job are not in force: %s", st.RulesError)
-	}
-	return st, nil
-}
-
-// answering asks the daemon. One that holds the lock and gives no answer is about to begin or to end, and gets a moment for that.
-func (a *app) answering(ctx context.Context, p config.Places) (control.Status, error) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for end := time.Now().Add(5 * time.Second); ; {
-		st, err := a.ask(ctx, p)
-		if pid, herr := service.Holder(p.LockFile); err == nil || herr == nil && pid == 0 || time.Now().After(end) {
-			return st, err
-		}
-		select {
-		case <-ctx.Done():
-			return st, ctx.Err()
-		case <-tick.C:
-		}
-	}
-}
-
-// jobPlan is the change that wires a job's settings; it is empty if they are wired as they should be.
-func (a *app) jobPlan(p config.Places, j *ci.Job) (*install.Change, error) {
-	binary, err := a.hookBinary()
-	if err != nil {
-		return nil, err
-	}
-	token, err := readToken(p)
-	if err != nil {
-		return nil, err
-	}
-	change, err := install.Plan(install.Options{
-		Path: j.Settings, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
-		AllowOnDown: j.OnDown == "allow",
-	})
-	if err != nil {
-		return nil, failf("the file was left as it is", "%v", err)
-	}
-	return change, nil
-}
-
-func (a *app) wireJob(ctx context.Context, p config.Places, j *ci.Job) error {
-	if err := a.otherWiring(j.Settings, p.HookSocket); err != nil {
-		return err
-	}
-	change, err := a.jobPlan(p, j)
-	if err != nil {
-		return err
-	}
-	for _, w := range change.Warnings {
-		fmt.Fprintf(a.Err, "warning: %s\n", show.Line(w, 500))
-	}
-	if err := writeToken(p, change.Token); err != nil {
-		return err
-	}
-	if change.Empty() {
-		return nil
-	}
-	_, err = a.apply(ctx, p, change, "install", j.Agent)
-	return err
 }
 
 // announceJob tells people and later steps where the job is.
