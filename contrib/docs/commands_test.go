@@ -116,7 +116,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 		t.Fatalf("found %d commands in the source", len(known))
 	}
 	command := regexp.MustCompile("(?:^|[\\s`(|])auditctl +([a-z]+)(?: +([a-z]+))?")
-	for _, path := range documents {
+	for _, path := range slices.Concat(documents, wiring) {
 		for i, line := range strings.Split(read(t, path), "\n") {
 			for _, code := range codeOf(line) {
 				for _, m := range command.FindAllStringSubmatch(code, -1) {
