@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // RunningError says that another instance holds the lock.
@@ -50,7 +51,7 @@ func AcquireLock(path string) (*Lock, error) {
 
 // lockFile locks f; again is true if path no longer names f.
 func lockFile(f *os.File, path string) (l *Lock, again bool, err error) {
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = flock(f)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, false, &RunningError{Path: path, PID: readPID(f)}
 	}
@@ -74,6 +75,41 @@ func lockFile(f *os.File, path string) (l *Lock, again bool, err error) {
 		return nil, false, fmt.Errorf("cannot write the lock file: %w", err)
 	}
 	return &Lock{f: f}, false, nil
+}
+
+// Those who only ask who holds the lock share it for an instant.
+const (
+	askers     = 40 // looks that find it shared, at most
+	askerPause = 5 * time.Millisecond
+)
+
+// flock locks f, with EWOULDBLOCK if a daemon has it. Whoever merely asks for its holder does not count as one.
+func flock(f *os.File) error {
+	fd := int(f.Fd())
+	for range askers {
+		err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if err := syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+			return err
+		}
+		if err := syscall.Flock(fd, syscall.LOCK_UN); err != nil {
+			return err
+		}
+		time.Sleep(askerPause)
+	}
+	return syscall.EWOULDBLOCK
+}
+
+// Stands reports whether the lock file still has its name, by which others find out that this daemon runs.
+func (l *Lock) Stands() bool {
+	held, err := l.f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(l.f.Name())
+	return err == nil && os.SameFile(held, named)
 }
 
 // Release empties the file and gives the lock up.

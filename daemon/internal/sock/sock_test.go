@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestPrivateDir(t *testing.T) {
@@ -205,5 +206,69 @@ func mkdir(t *testing.T, dir string, mode os.FileMode) {
 	}
 	if err := os.Chmod(dir, mode); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestWhoAsksForTheHolderKeepsNobodyFromTheLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	asker, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asker.Close()
+	fd := int(asker.Fd())
+	if err := syscall.Flock(fd, syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(4*askerPause, func() { _ = syscall.Flock(fd, syscall.LOCK_UN) })
+	l, err := AcquireLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	// one that never ends is waited for no longer than that
+	if err := syscall.Flock(fd, syscall.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	var running *RunningError
+	if _, err := AcquireLock(path); !errors.As(err, &running) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestALockStandsAsLongAsItsNameIsThere(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(path string) error{
+		"removed":   os.Remove,
+		"moved":     func(path string) error { return os.Rename(path, path+"2") },
+		"directory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+		"replaced":  func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+		"linked": func(path string) error {
+			return errors.Join(os.Rename(path, path+"2"), os.Symlink(path+"2", path))
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "run", "lock")
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l, err := AcquireLock(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !l.Stands() {
+			t.Errorf("%s: it does not stand", name)
+		}
+		if err := lose(path); err != nil {
+			t.Fatal(err)
+		}
+		if l.Stands() {
+			t.Errorf("%s: it stands", name)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
 	}
 }
