@@ -131,6 +131,7 @@ type Daemon struct {
 	disk        atomic.Pointer[disk.Usage] // of the log's file system, as it was last measured
 	hooks       *hookServer
 	control     *controlServer
+	standing    atomic.Pointer[standing] // set once both sockets are open
 	metricsAddr string
 	started     time.Time
 

@@ -97,6 +97,9 @@ func (d *Daemon) startSteps(ctx context.Context) error {
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
+	if err := d.stand(lock); err != nil {
+		return err
+	}
 	if m := d.manager; m != nil && m.Notify != nil && m.Watchdog > 0 {
 		d.background("watchdog", d.watchdog)
 	}
@@ -178,6 +181,7 @@ func (d *Daemon) keep(ctx context.Context) {
 			d.declareGaps(ctx)
 			d.log.recovered(ctx)
 			d.measure()
+			d.keepStanding(ctx)
 			d.m.Sessions(d.sessions.active(d.now()))
 			if d.large.Swap(false) { // else the next collection, and with it the memory, may be minutes away
 				debug.FreeOSMemory()

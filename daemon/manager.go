@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,11 @@ func (m *Manager) listener(ctx context.Context, name, path string) (*net.UnixLis
 		}
 	}
 	return sock.Listen(ctx, path)
+}
+
+// lends reports whether the manager gave a socket under a name.
+func (m *Manager) lends(name string) bool {
+	return m != nil && slices.ContainsFunc(m.Sockets, func(f *os.File) bool { return f.Name() == name })
 }
 
 // tell gives the manager a state and a line for people. A manager that cannot be told is not the daemon's business.
