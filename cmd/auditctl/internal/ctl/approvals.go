@@ -145,7 +145,7 @@ func (a *app) printCard(c control.Approval) error {
 	}
 	row("call", c.Call)
 	if c.State == "pending" {
-		fmt.Fprintf(&b, "\napprove:   %[1]s approvals approve %[2]s\ndeny:      %[1]s approvals deny %[2]s --reason TEXT\n", a.self(), c.ID)
+		fmt.Fprintf(&b, "\napprove:   %[1]s approvals approve %[2]s\ndeny:      %[1]s approvals deny %[2]s --reason TEXT\n", a.paste(), c.ID)
 	}
 	_, err := io.WriteString(a.Out, b.String())
 	return err

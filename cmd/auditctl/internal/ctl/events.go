@@ -25,21 +25,24 @@ func (a *app) events() *cobra.Command {
 		Use:   "events [WHEN]",
 		Short: "List what is on record beside tool calls: alarms, sessions, settings and rule changes, gaps",
 		Long: `List records that belong to no tool call, oldest first, today by default. --kind takes a kind such as tamper.settings or a
-family such as "tamper." or "approval.".
+family such as tamper or approval.
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found.`,
-		Example: `  auditctl events --kind tamper. "last week"
-  auditctl events --kind config. -o jsonl`,
+		Example: `  auditctl events --kind tamper "last week"
+  auditctl events --kind config -o jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runEvents(cmd.Context(), o, args) },
 	}
 	cmd.Flags().StringVar(&o.since, "since", "", "from this time on (time words)")
 	cmd.Flags().StringVar(&o.until, "until", "", "before this time (time words; a day means its end)")
-	cmd.Flags().StringVar(&o.kind, "kind", "", `only this kind (a family ends in ".")`)
+	cmd.Flags().StringVar(&o.kind, "kind", "", "only this kind, or this family of kinds")
 	cmd.Flags().VarP(o.output, "output", "o", "output format")
 	return cmd
 }
 
 func (a *app) runEvents(ctx context.Context, o *eventsOptions, args []string) error {
+	if o.kind != "" && !strings.Contains(o.kind, ".") {
+		o.kind += "." // the log takes a word that ends so for a family
+	}
 	from, to, err := a.timeRange(args, o.since, o.until, "today")
 	if err != nil {
 		return err

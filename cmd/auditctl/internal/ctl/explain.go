@@ -77,7 +77,7 @@ func (a *app) runExplain(ctx context.Context, o *explainOptions, args []string) 
 		return usagef("give one of: a command after --, --tool with --input, --batch")
 	}
 	if o.batch == "" && o.tool == "" && len(args) == 0 {
-		return usagef("what should be explained? for example: %s explain -- 'rm -rf build'", a.self())
+		return usagef("what should be explained? for example: %s explain -- 'rm -rf build'", a.paste())
 	}
 	x, err := a.newExplainer(o)
 	if err != nil {

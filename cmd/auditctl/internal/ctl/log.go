@@ -57,13 +57,13 @@ func (a *app) warn(st control.Status) {
 		fmt.Fprintf(a.Err, "alarm: %s\n", show.Line(text, 300))
 	}
 	if len(st.Alarms) > 0 {
-		fmt.Fprintf(a.Err, "  %s events --kind tamper. tells more\n", a.self())
+		fmt.Fprintf(a.Err, "  see %s\n", a.paste("status"))
 	}
 	if st.RulesError != "" {
 		fmt.Fprintf(a.Err, "warning: the files on disk are not in force: %s\n", show.Line(st.RulesError, 500))
 	}
 	if n := len(st.Loosening); n > 0 {
-		fmt.Fprintf(a.Err, "%d changes on disk would loosen the rules and wait: %s rules reload --dry-run\n", n, a.self())
+		fmt.Fprintf(a.Err, "%s on disk would loosen the rules and wait: %s\n", count(n, "change"), a.paste("rules", "reload", "--dry-run"))
 	}
 }
 
@@ -111,7 +111,7 @@ func (l fileLog) Events(ctx context.Context, from, to time.Time, kind string, fn
 // partly lets what could be read stand when a part of the log cannot be read, and says so.
 func (a *app) partly(err error) error {
 	if errors.Is(err, audit.ErrDamaged) {
-		fmt.Fprintf(a.Err, "warning: %s; ask `%s verify`\n", show.Line(err.Error(), 500), a.self())
+		fmt.Fprintf(a.Err, "warning: %s; ask %s\n", show.Line(err.Error(), 500), a.paste("verify"))
 		return nil
 	}
 	return a.controlError(err)

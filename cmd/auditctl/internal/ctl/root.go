@@ -91,6 +91,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 		a.ci(),
 		a.pathsCmd(),
 	)
+	a.explainUsage(root)
 	return root
 }
 

@@ -149,5 +149,8 @@ func (a *app) printVerification(v record.Verification) {
 	}
 	for _, w := range v.Warnings {
 		fmt.Fprintf(a.Out, "warning: %s\n", show.Line(w, 500))
+		if strings.HasPrefix(w, "unanchored") {
+			fmt.Fprintf(a.Err, "  a position from a denial vouches for it, [log 4711 ab12...]: %s\n", a.paste("verify", "--anchor", "4711 ab12..."))
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -148,16 +149,26 @@ func checkAlarms(_ context.Context, f *Facts) []Finding {
 	var out []Finding
 	for i, text := range f.Status.Alarms {
 		if i == maxListed {
-			out = append(out, Finding{ID: "alarms.more", Severity: Problem, Text: "and " + count(len(f.Status.Alarms)-i, "more alarm"), Command: f.Self + " events --kind tamper."})
+			out = append(out, Finding{ID: "alarms.more", Severity: Problem, Text: "and " + count(len(f.Status.Alarms)-i, "more alarm"), Command: f.Self + " status -o json"})
 			break
 		}
-		kind := "tamper."
-		if strings.Contains(text, "audit log") || strings.Contains(text, "recorded") {
-			kind = "daemon."
-		}
-		out = append(out, Finding{ID: "alarms.standing", Severity: Problem, Text: "alarm: " + text, Command: f.Self + " events --kind " + kind})
+		out = append(out, Finding{ID: "alarms.standing", Severity: Problem, Text: "alarm: " + text, Command: f.Self + " " + alarmEvents(text)})
 	}
 	return out
+}
+
+// alarmText is how the daemon words an alarm that has a record: its kind, a place, the time.
+var alarmText = regexp.MustCompile(`^((?:tamper|daemon|config)\.[a-z-]+) (?:.* )?\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\)$`)
+
+// alarmEvents is the command that shows the record of an alarm, which may be of another day than today.
+func alarmEvents(text string) string {
+	if m := alarmText.FindStringSubmatch(text); m != nil {
+		return "events --kind " + m[1] + " --since " + m[2]
+	}
+	if strings.Contains(text, "audit log") || strings.Contains(text, "recorded") {
+		return "events --kind daemon --since 7d"
+	}
+	return "events --kind tamper --since 7d"
 }
 
 // maxListed bounds what one check lists of a kind.

@@ -287,3 +287,18 @@ func FuzzUnitFiles(f *testing.F) {
 		unitKey(b, "ListenStream")
 	})
 }
+
+func TestAnAlarmNamesTheCommandThatShowsItsRecord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"tamper.hooks-removed /home/dev/.claude/settings.json (2026-11-30T20:46:18Z)": "events --kind tamper.hooks-removed --since 2026-11-30T20:46:18Z",
+		"tamper.denied-ran (2026-11-30T20:46:18Z)":                                    "events --kind tamper.denied-ran --since 2026-11-30T20:46:18Z",
+		"daemon.tampered /home/dev/a; b (2026-11-30T20:46:18Z)":                       "events --kind daemon.tampered --since 2026-11-30T20:46:18Z",
+		"the audit log cannot be written":                                             "events --kind daemon --since 7d",
+		"tamper.x;id (2026-11-30T20:46:18Z)":                                          "events --kind tamper --since 7d",
+	} {
+		if got := alarmEvents(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
