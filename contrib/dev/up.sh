@@ -27,6 +27,8 @@ for program in tripline-hook triplined auditctl tripline; do
 	mv -f "$bin/.$program.new" "$bin/$program"
 done
 
+"$here/extras.sh" add "$ctl"
+
 "$ctl" restart # the daemon of an earlier build, if there is one, gives way
 say "what doctor says:"
 "$ctl" doctor

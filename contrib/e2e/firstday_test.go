@@ -216,3 +216,30 @@ func TestTheDaemonOutlivesTheProcessGroupOfItsStarter(t *testing.T) {
 	}
 	w.command(w.home, nil, ctl, "events", "today")
 }
+
+// The client skips a settings file with a comment as a whole, so that install must not say that it wired one.
+func TestAFileThatTheClientSkipsIsNotWired(t *testing.T) {
+	w := newWorld(t, map[string][]model.Step{"skipped": steps(bash("touch seen"))})
+	witness := filepath.Join(w.home, "hook-ran")
+	hook := `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "touch ` + witness + `"}]}]}}`
+	for name, c := range map[string]struct {
+		text  string
+		skips bool
+	}{
+		"plain":          {hook, false},
+		"comment":        {hook + "\n// mine\n", true},
+		"trailing comma": {strings.TrimSuffix(hook, "}") + ",}", true},
+		"mark of order":  {"\ufeff" + strings.ReplaceAll(hook, " ", "\r\n"), false},
+	} {
+		w.write(".claude/settings.json", c.text)
+		_ = os.Remove(witness)
+		w.claude("skipped", allowed...)
+		if ran := w.exists("hook-ran"); ran == c.skips {
+			t.Errorf("%s: the client ran its hook: %v", name, ran)
+		}
+		_, errText, code := w.try(w.home, nil, "auditctl", "install", "claude", "--dry-run")
+		if refused := code == 1 && strings.Contains(errText, "would not be guarded"); refused != c.skips || !refused && code != 0 {
+			t.Errorf("%s: install: exit %d\n%s", name, code, errText)
+		}
+	}
+}

@@ -44,7 +44,7 @@ begin() {
 	mkdir -p "$home"
 	git clone -q --no-hardlinks "$source_tree" "$clone"
 	env=("HOME=$home" "PATH=$home/.local/bin:$PATH" "TERM=dumb" "GOMODCACHE=$(go env GOMODCACHE)" "GOCACHE=$(go env GOCACHE)"
-		"GOPROXY=$(go env GOPROXY)" "GOFLAGS=$(go env GOFLAGS) -buildvcs=false" "GOTOOLCHAIN=$(go env GOTOOLCHAIN)")
+		"GOPROXY=$(go env GOPROXY)" "GOFLAGS=$(go env GOFLAGS)" "GOTOOLCHAIN=$(go env GOTOOLCHAIN)")
 	as=()
 }
 run() { (cd "$clone" && "${as[@]}" env -i "${env[@]}" "$@"); }
@@ -101,14 +101,22 @@ fi
 begin foreign-hooks
 mkdir -p "$home/.claude"
 touch "$work/$variant/had-settings"
-printf '{\r\n\t// mine\r\n\t"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"},]}]},\r\n\t"model": "x",\r\n}' >"$home/.claude/settings.json"
+printf '\xef\xbb\xbf{\r\n\t"mine" :1,  "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}]},\r\n\t"mine" :2}' >"$home/.claude/settings.json"
 cp "$home/.claude/settings.json" "$work/$variant/before"
 run make up HOOK=claude </dev/null >"$work/$variant/up" 2>&1 || { cat "$work/$variant/up"; fail "up failed"; }
 grep -q tripline-hook "$home/.claude/settings.json" || fail "not wired"
-grep -q '// mine' "$home/.claude/settings.json" || fail "a comment is gone"
 ctl doctor || fail "doctor finds a problem"
-run make down </dev/null >/dev/null 2>&1 || fail "down failed"
+run make down </dev/null >"$work/$variant/down" 2>&1 || { cat "$work/$variant/down"; fail "down failed"; }
 cmp "$home/.claude/settings.json" "$work/$variant/before" || fail "the settings are not what they were"
+
+begin settings-with-comments # the client skips such a file as a whole, so that wiring it would guard nothing
+mkdir -p "$home/.claude"
+printf '{\n\t// mine\n\t"model": "x",\n}\n' >"$home/.claude/settings.json"
+cp "$home/.claude/settings.json" "$work/$variant/before"
+! run make up HOOK=claude </dev/null >"$work/$variant/up" 2>&1 || fail "up says that it wired a file that the client skips"
+grep -q 'line 2 holds a comment' "$work/$variant/up" || { cat "$work/$variant/up"; fail "up does not say what is wrong"; }
+cmp "$home/.claude/settings.json" "$work/$variant/before" || fail "the settings are not what they were"
+run make down </dev/null >/dev/null 2>&1 || fail "down failed"
 
 begin ordinary-user
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1; then
@@ -116,7 +124,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1; then
 	# the module cache of somebody else may be unreadable: give this user a copy of what the build needs
 	cp -r "$(go env GOMODCACHE)/cache" "$work/$variant/mod/cache"
 	chown -R 65534:65534 "$work/$variant"
-	env+=("GOCACHE=$work/$variant/cache" "GOMODCACHE=$work/$variant/mod" "GOFLAGS=-mod=mod -buildvcs=false -modcacherw" "GOPROXY=file://$work/$variant/mod/cache/download" "GONOSUMDB=*" "GOFLAGS=-buildvcs=false -modcacherw" "GONOSUMCHECK=1" "GOSUMDB=off")
+	env+=("GOCACHE=$work/$variant/cache" "GOMODCACHE=$work/$variant/mod" "GOPROXY=file://$work/$variant/mod/cache/download" "GOFLAGS=-modcacherw" "GOSUMDB=off")
 	as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	up_and_down make up
 else

@@ -3,6 +3,8 @@
 package install
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -132,9 +134,28 @@ func handlersOf(group *hujson.Value) *hujson.Value {
 	return list
 }
 
+// Skipped tells why the client skips a settings file with these bytes as a whole, hooks included and without a word, "" if it
+// does not: comments and trailing commas, which this package reads and keeps, are no JSON to it (seen with Claude Code 2.1.332).
+func Skipped(b []byte) string {
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	if len(bytes.TrimSpace(b)) == 0 || json.Valid(b) {
+		return ""
+	}
+	line := 1
+	var v any
+	var at *json.SyntaxError
+	if errors.As(json.Unmarshal(b, &v), &at) {
+		line += bytes.Count(b[:min(max(int(at.Offset)-1, 0), len(b))], []byte("\n"))
+	}
+	return fmt.Sprintf("line %d holds a comment, a trailing comma or something else that is no JSON: the client skips this whole file, our hooks included", line)
+}
+
 // warnings names what in the file keeps hooks from running.
 func (d *document) warnings() []string {
 	var w []string
+	if why := Skipped(d.text); why != "" {
+		w = append(w, why)
+	}
 	if v := field(d.object(), "disableAllHooks"); v != nil && v.Value.Kind() == 't' {
 		w = append(w, "disableAllHooks is true in this file: the client will run no hook of it")
 	}

@@ -5,6 +5,7 @@ package install_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tripline-sh/tripline/hooks/install"
@@ -21,7 +22,7 @@ func TestInspectSaysWhatDecidesWhetherHooksRun(t *testing.T) {
 	}{
 		"an empty object": {text: "{}"},
 		"switches": {text: `{"disableAllHooks": true, "allowManagedHooksOnly": true,}`,
-			want: install.Settings{DisableAll: true, ManagedOnly: true, Warnings: []string{"disableAllHooks is true in this file: the client will run no hook of it"}}},
+			want: install.Settings{DisableAll: true, ManagedOnly: true, Warnings: []string{"line 1 holds a comment, a trailing comma or something else that is no JSON: the client skips this whole file, our hooks included", "disableAllHooks is true in this file: the client will run no hook of it"}}},
 		"a switch that is a text":      {text: `{"disableAllHooks": "true"}`},
 		"the last of two counts":       {text: `{"allowManagedHooksOnly": true, "allowManagedHooksOnly": false}`},
 		"names of variables, no value": {text: `{"env": {"PATH": "secret", "BASH_ENV": "x", "PATH": "y"}}`, want: install.Settings{Env: []string{"BASH_ENV", "PATH"}}},
@@ -120,4 +121,21 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("%d of ours, %d installed", ours, len(installed))
 		}
 	})
+}
+
+func TestAFileThatTheClientSkipsIsTold(t *testing.T) {
+	t.Parallel()
+	for text, line := range map[string]string{
+		"": "", " \n": "", "{}": "", "\ufeff{\r\n}\r\n": "", `{"a": "// text, /* text */ ,}"}`: "", "{\"a\":1,\"a\":2}": "",
+		"{\n\n // mine\n}":              "line 3 ",
+		"{\r\n  \"a\": 1,\r\n}":         "line 3 ",
+		"{\"a\": [1, 2,]}":              "line 1 ",
+		"{\n\"a\": 1 /* mine */\n}":     "line 2 ",
+		"\ufeff{\n\"a\": 1}\n// mine\n": "line 3 ",
+		"{\n'a': 1}":                    "line 2 ",
+	} {
+		if got := install.Skipped([]byte(text)); (got == "") != (line == "") || !strings.HasPrefix(got, line) {
+			t.Errorf("%q: %q, want %q", text, got, line)
+		}
+	}
 }

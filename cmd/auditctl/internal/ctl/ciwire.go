@@ -3,9 +3,7 @@
 package ctl
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,9 +24,8 @@ func (a *app) otherWiring(settings, socket string) error {
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
 	}
-	// observed of Claude Code 2.1.332: comments and trailing commas, which editing keeps, make it skip the file without a word
-	if c.Old != nil && len(bytes.TrimSpace(c.Old)) > 0 && !json.Valid(bytes.TrimPrefix(c.Old, []byte("\ufeff"))) {
-		return failf("take comments and trailing commas out of it", "%s is no strict JSON: the agent skips the whole file, so that no hook in it would run", settings)
+	if why := install.Skipped(c.Old); why != "" {
+		return failf("take comments and trailing commas out of it", "%s: %s", settings, why)
 	}
 	entries, err := install.Installed(c.Old)
 	if c.Old == nil || err == nil && len(entries) == 0 {

@@ -99,6 +99,9 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
 	}
+	if why := install.Skipped(change.Old); why != "" {
+		return failf("mend that, then: "+a.paste("install", agent), "%s would not be guarded: %s: %s", agent, path, why)
+	}
 	for _, w := range change.Warnings {
 		fmt.Fprintf(a.Err, "warning: %s\n", show.Line(w, 500))
 	}
