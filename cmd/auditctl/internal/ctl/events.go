@@ -40,8 +40,12 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found.`,
 }
 
 func (a *app) runEvents(ctx context.Context, o *eventsOptions, args []string) error {
-	if o.kind != "" && !strings.Contains(o.kind, ".") {
-		o.kind += "." // the log takes a word that ends so for a family
+	switch o.kind {
+	case "", string(record.Gap), string(record.Prompt): // kinds without a family
+	default:
+		if !strings.Contains(o.kind, ".") {
+			o.kind += "." // the log takes a word that ends so for a family
+		}
 	}
 	from, to, err := a.timeRange(args, o.since, o.until, "today")
 	if err != nil {

@@ -92,6 +92,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 4 denied (explain), 5 would
 		a.pathsCmd(),
 	)
 	a.explainUsage(root)
+	a.completions(root)
 	return root
 }
 
