@@ -265,6 +265,10 @@ func progTouch(x *evaluation, c *command) {
 	p := parseArgs(c.args, optSpec{short: "drt", long: []string{"--date", "--reference"}})
 	for _, w := range p.operands {
 		for _, l := range x.locateTarget(c, w) {
+			if l.place == string(paths.Tripline) && !l.res.Settings && !l.res.Exists && !l.res.Denied {
+				x.tamper(c, &l, "a file would be there that was not: some say something by that alone")
+				continue
+			}
 			if l.res.Sensitive != "" || l.place == string(paths.Tripline) {
 				continue // an empty or re-dated file changes nothing there
 			}
@@ -276,6 +280,14 @@ func progTouch(x *evaluation, c *command) {
 }
 
 func progMkdir(x *evaluation, c *command) {
+	p := parseArgs(c.args, optSpec{short: "m", long: []string{"--mode"}})
+	for _, w := range p.operands {
+		for _, l := range x.locateTarget(c, w) {
+			if l.place == string(paths.Tripline) && !l.res.Settings && !l.res.Exists && !l.res.Denied {
+				x.tamper(c, &l, "a directory would be there that was not: it may stand in the way of a file")
+			}
+		}
+	}
 	x.execute(c)
 }
 

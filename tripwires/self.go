@@ -26,6 +26,10 @@ const daemonName = "triplined"
 func (x *evaluation) selfProtected(c *command, all []*command) bool {
 	form := ""
 	switch {
+	case c.name == daemonName: // before it counts as a file of ours: only its flags are a person's
+		if len(c.args) > 0 && !hasWord(c, "--help", "--version", "-h", "version") {
+			form = "daemon"
+		}
 	case x.isOurTool(c):
 		if x.ourVerb(c) {
 			form = "verb"
@@ -44,8 +48,6 @@ func (x *evaluation) selfProtected(c *command, all []*command) bool {
 		if mentions(c.args, "triplined", "tripline") || x.looksUpDaemon(all) {
 			form = "trace"
 		}
-	case c.name == daemonName && len(c.args) > 0 && !hasWord(c, "--help", "--version", "-h", "version"):
-		form = "daemon"
 	}
 	if form == "" && talksToSocket(c) {
 		form = "socket"
@@ -97,11 +99,14 @@ func (x *evaluation) isOurTool(c *command) bool {
 
 // ourVerb reports whether the words after auditctl change state. explain takes a command after it, which is only text.
 func (x *evaluation) ourVerb(c *command) bool {
+	if asksForHelp(c) {
+		return false
+	}
 	ci := false
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
 		switch {
-		case !w.Known:
+		case !w.Known, w.Glob: // a file of the name of a verb may lie there
 			return true
 		case w.Text == "--":
 			continue
@@ -121,6 +126,15 @@ func (x *evaluation) ourVerb(c *command) bool {
 		return false
 	}
 	return false
+}
+
+// asksForHelp reports whether nothing but words stands before a last --help, which then is no option's value.
+func asksForHelp(c *command) bool {
+	last := len(c.args) - 1
+	if last < 0 || !c.args[last].Known || c.args[last].Text != "--help" && c.args[last].Text != "-h" {
+		return false
+	}
+	return !slices.ContainsFunc(c.args[:last], func(w shell.Word) bool { return !w.Known || w.Glob || strings.HasPrefix(w.Text, "-") })
 }
 
 // runsOurVerb reports whether go run builds our tool and gives it a verb that changes state.

@@ -71,7 +71,13 @@ func namesDaemon(args []shell.Word) bool {
 func (x *evaluation) commandLines() []string {
 	out := []string{daemonName, "/usr/bin/" + daemonName, "/usr/local/bin/" + daemonName}
 	for _, h := range x.homes {
-		out = append(out, h+"/.local/bin/"+daemonName+" --config "+h+"/.config/tripline/tripline.yaml", h+"/.local/state/tripline")
+		dirs := " --home=" + h + " --config-dir=" + h + "/.config/tripline --state-dir=" + h + "/.local/state/tripline --run-dir="
+		for _, run := range []string{h + "/.local/state/tripline/run", "/run/user/1000/tripline"} {
+			for _, by := range []string{"--started-by systemd", "--started-by person --log-file " + h + "/.local/state/tripline/triplined.log", "--on-demand"} {
+				out = append(out, h+"/.local/bin/"+daemonName+dirs+run+" "+by)
+			}
+		}
+		out = append(out, h+"/.local/bin/"+daemonName+" --on-demand", h+"/.local/bin/"+daemonName+" --config "+h+"/.config/tripline/tripline.yaml")
 	}
 	return out
 }
@@ -156,7 +162,7 @@ func (x *evaluation) looksUpDaemon(all []*command) bool {
 	if known, ok := x.lookups[all[0]]; ok {
 		return known
 	}
-	found := slices.ContainsFunc(all, asksForDaemon)
+	found := slices.ContainsFunc(all, x.asksForDaemon)
 	if x.lookups == nil {
 		x.lookups = map[*command]bool{}
 	}
@@ -164,7 +170,7 @@ func (x *evaluation) looksUpDaemon(all []*command) bool {
 	return found
 }
 
-func asksForDaemon(c *command) bool {
+func (x *evaluation) asksForDaemon(c *command) bool {
 	for _, r := range c.Redirs {
 		if strings.Contains(r.Target.Text, "triplined.lock") || r.Op == "<" && strings.Contains(r.Target.Text, "tripline") {
 			return true
@@ -193,6 +199,9 @@ func asksForDaemon(c *command) bool {
 				continue
 			}
 		case "pgrep":
+			if hasFlag(c, 'f', "--full") && w.Known && !strings.HasPrefix(t, "-") && matchesAny(t, hasFlag(c, 'i', "--ignore-case"), false, x.commandLines()...) {
+				return true
+			}
 		case "pidof":
 			if matchesGlob(t, daemonName) {
 				return true
@@ -206,6 +215,13 @@ func asksForDaemon(c *command) bool {
 		}
 	}
 	return false
+}
+
+// hasFlag reports whether an option is given, alone or among other letters.
+func hasFlag(c *command, letter rune, long string) bool {
+	return slices.ContainsFunc(c.args, func(w shell.Word) bool {
+		return w.Text == long || len(w.Text) > 1 && w.Text[0] == '-' && w.Text[1] != '-' && strings.ContainsRune(w.Text[1:], letter)
+	})
 }
 
 // letters keeps the letters of a text, for strings.Map.
@@ -249,6 +265,9 @@ func stopsUnit(c *command) bool {
 var systemdQuestions = wordSet("", "status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-dependencies", "list-timers",
 	"list-sockets", "list-jobs", "help", "get-default", "show-environment", "whoami", "list-paths", "list-automounts", "list-machines", "is-system-running")
 
+// runtimeVariable are what the runtime of our programs heeds before they begin.
+var runtimeVariable = wordSet("GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
+
 func stopsSystemdUnit(c *command) bool {
 	p := parseArgs(c.args, optSpec{short: "HMtpnso", long: []string{"--type", "--property", "--host", "--machine", "--lines", "--state", "--output", "--signal", "--kill-who",
 		"--kill-whom", "--job-mode", "--root", "--what", "--when"}})
@@ -262,6 +281,9 @@ func stopsSystemdUnit(c *command) bool {
 	}
 	for _, w := range p.operands[min(1, len(p.operands)):] {
 		t := w.Text
+		if name, _, _ := strings.Cut(t, "="); strings.HasSuffix(verb, "-environment") && (strings.HasPrefix(name, "TRIPLINE_") || runtimeVariable[name]) {
+			return true // the daemon's next start has it
+		}
 		for _, unit := range []string{daemonName + ".service", daemonName, daemonName + ".socket", "tripline.service"} {
 			if matchesGlob(t, unit) {
 				return true

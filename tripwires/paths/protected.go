@@ -15,11 +15,12 @@ var ownInHome = [...]string{
 
 // What is ours on the machine. A name that ends in "*" stands for every name that starts so.
 var ownOnMachine = [...]string{
-	"/etc/tripline", "/var/lib/tripline", "/run/tripline", "/var/run/tripline", "/usr/lib/tripline",
+	"/etc/tripline", "/var/lib/tripline", "/run/tripline", "/var/run/tripline", "/usr/lib/tripline", "/usr/local/lib/tripline",
 	"/usr/bin/tripline*", "/usr/local/bin/tripline*", "/usr/sbin/tripline*", "/usr/local/sbin/tripline*",
 	"/etc/systemd/system/tripline*", "/etc/systemd/user/tripline*",
 	"/usr/lib/systemd/system/tripline*", "/usr/lib/systemd/user/tripline*",
 	"/lib/systemd/system/tripline*", "/lib/systemd/user/tripline*",
+	"/usr/local/lib/systemd/system/tripline*", "/usr/local/lib/systemd/user/tripline*",
 }
 
 // Directories that hold agents' managed settings.
@@ -67,11 +68,11 @@ func (c *Classifier) protected(p string) (own, settings bool) {
 		}
 	}
 	if rest, ok := strings.CutPrefix(p, "/run/user/"); ok {
-		if _, rest, ok = strings.Cut(rest, "/"); ok && below(rest, "tripline") {
+		if _, rest, ok = strings.Cut(rest, "/"); ok && (below(rest, "tripline") || unitIn(rest, "systemd/")) {
 			return true, false
 		}
 	}
-	if launchItem(p, "/library/") {
+	if launchItem(p, "/library/") || unitIn(p, "/run/systemd/") {
 		return true, false
 	}
 	for _, s := range settingsOnMachine {
@@ -87,10 +88,18 @@ func (c *Classifier) protected(p string) (own, settings bool) {
 
 // unitInHome reports whether a path of a home is a unit of ours, or a link that enables one.
 func unitInHome(rel string) bool {
-	if rest, ok := strings.CutPrefix(rel, ".config/systemd/user/"); ok {
-		return strings.HasPrefix(path.Base(rest), "tripline") || strings.HasPrefix(rest, "tripline")
+	for _, dir := range []string{".config/systemd/user", ".local/share/systemd/user"} { // user.control and the like, too
+		if unitIn(rel, dir) {
+			return true
+		}
 	}
 	return launchItem("/"+rel, "/library/")
+}
+
+// unitIn reports whether a path below prefix is a unit of ours, a link that enables one, or what is added to one.
+func unitIn(p, prefix string) bool {
+	rest, ok := strings.CutPrefix(p, prefix)
+	return ok && strings.Contains(rest, "/tripline")
 }
 
 // launchItem reports whether p is one of our property lists for launchd.

@@ -198,6 +198,8 @@ func wrapperSpec(name string) (spec, bool) {
 			none: "version help"}, true
 	case "systemd-inhibit":
 		return spec{long: "what who why mode", none: "list"}, true
+	case "tripline-hook": // where nobody listens, it starts what stands behind the agent, the event and --
+		return spec{short: "suqton", skip: 2}, true
 	case "flock":
 		return spec{flags: "sxnuoFv", words: "shared exclusive nonblock unlock close no-fork verbose", short: "wEc", long: "timeout wait conflict-exit-code command", skip: 1}, true
 	case "script", "gscript":

@@ -59,6 +59,15 @@ func (in *interp) wrapper(c ctx, s *state, k call, name string, sp spec) []*stat
 			in.enterRoot(&rc, s, o.skip[0])
 		}
 	}
+	if name == "tripline-hook" {
+		in.external(c, s, k, name)
+		if o.at+1 >= len(args) || args[o.at].Text != "--" {
+			return []*state{s}
+		}
+		o.at++
+		rc.env = nil
+		s.cwd = in.enterDir(s, Word{Text: "/", Known: true})
+	}
 	if w, ok := o.has("S", "split-string"); ok && name[len(name)-3:] == "env" {
 		return done(in.splitString(rc, s, k, w, args[o.at:]))
 	}
