@@ -229,7 +229,7 @@ func TestAFileThatTheClientSkipsIsNotWired(t *testing.T) {
 		"plain":          {hook, false},
 		"comment":        {hook + "\n// mine\n", true},
 		"trailing comma": {strings.TrimSuffix(hook, "}") + ",}", true},
-		"mark of order":  {"\ufeff" + strings.ReplaceAll(hook, " ", "\r\n"), false},
+		"mark of order":  {"\ufeff" + strings.ReplaceAll(hook, ": ", " :\r\n"), false},
 	} {
 		w.write(".claude/settings.json", c.text)
 		_ = os.Remove(witness)

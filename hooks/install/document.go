@@ -22,14 +22,18 @@ var (
 	errHooksShape = errors.New("hooks is not an object of lists, as the client wants it")
 )
 
+// byteOrderMark is what some editors begin a file with. The client reads on behind it, and so does this package.
+var byteOrderMark = []byte("\ufeff")
+
 // document is a settings file and what it says.
 type document struct {
-	text  []byte
+	text  []byte // without a mark
 	root  hujson.Value
 	fresh bool // there is no file yet
 }
 
 func parse(text []byte) (*document, error) {
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	root, err := claude.ParseSettings(text)
 	if err != nil {
 		return nil, err
@@ -137,7 +141,7 @@ func handlersOf(group *hujson.Value) *hujson.Value {
 // Skipped tells why the client skips a settings file with these bytes as a whole, hooks included and without a word, "" if it
 // does not: comments and trailing commas, which this package reads and keeps, are no JSON to it (seen with Claude Code 2.1.332).
 func Skipped(b []byte) string {
-	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	b = bytes.TrimPrefix(b, byteOrderMark)
 	if len(bytes.TrimSpace(b)) == 0 || json.Valid(b) {
 		return ""
 	}

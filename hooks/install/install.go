@@ -111,6 +111,7 @@ func Plan(o Options) (*Change, error) {
 	if c.New, err = put(doc, want); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, o.Path, err)
 	}
+	c.keepMark()
 	return c, nil
 }
 
@@ -130,7 +131,15 @@ func PlanRemoval(path string, owner int) (*Change, error) {
 	if c.New == nil && c.linked {
 		c.New = []byte("{}\n") // the link is not ours to break
 	}
+	c.keepMark()
 	return c, nil
+}
+
+// keepMark lets the new bytes begin with a byte order mark if the old ones did.
+func (c *Change) keepMark() {
+	if c.New != nil && bytes.HasPrefix(c.Old, byteOrderMark) {
+		c.New = append(bytes.Clone(byteOrderMark), c.New...)
+	}
 }
 
 // Empty reports whether there is nothing to do.

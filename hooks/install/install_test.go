@@ -225,12 +225,17 @@ func TestUninstallGivesBackEveryFileByteForByte(t *testing.T) {
 			for _, o := range []install.Options{options(t), onDemand(t)} {
 				check(t, o, f.text)
 				checkUpdate(t, o, f.text)
-				write(t, o.Path, f.text)
-				apply1(t, o)
-				removal, err := install.PlanRemoval(o.Path, o.Owner)
-				apply(t, removal, err)
-				if back := read(t, o.Path); back != f.text {
-					t.Errorf("on disk, %q became %q", f.text, back)
+				for _, text := range []string{f.text, "\ufeff" + f.text} {
+					write(t, o.Path, text)
+					apply1(t, o)
+					if wired := read(t, o.Path); strings.HasPrefix(text, "\ufeff") != strings.HasPrefix(wired, "\ufeff") {
+						t.Errorf("%q became %q", text, wired)
+					}
+					removal, err := install.PlanRemoval(o.Path, o.Owner)
+					apply(t, removal, err)
+					if back := read(t, o.Path); back != text {
+						t.Errorf("on disk, %q became %q", text, back)
+					}
 				}
 			}
 		})

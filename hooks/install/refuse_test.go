@@ -18,7 +18,7 @@ func TestWhatCannotBeReadIsNotTouched(t *testing.T) {
 	for _, tc := range []struct{ name, text string }{
 		{"an empty file", ""},
 		{"white space", " \n"},
-		{"a byte order mark", "\ufeff{}"},
+		{"two byte order marks", "\ufeff\ufeff{}"},
 		{"broken JSON", `{"hooks":`},
 		{"a list", `[]`},
 		{"two objects", `{}{}`},

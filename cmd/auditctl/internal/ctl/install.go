@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -222,10 +223,15 @@ func (a *app) agree(ctx context.Context, c *install.Change, o *installOptions) (
 	return true, nil
 }
 
+// announceTime bounds the wait for a daemon that is told of a change.
+const announceTime = 15 * time.Second
+
 // apply tells a running daemon which bytes the settings file is about to get, so that it lets the change pass, and writes them.
 func (a *app) apply(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
 	cl := &control.Client{Socket: p.ControlSocket}
-	_, err = cl.Announce(ctx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
+	actx, cancel := context.WithTimeout(ctx, announceTime) // a daemon that hangs must not hold the person up for good
+	defer cancel()
+	_, err = cl.Announce(actx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
 	running = !errors.Is(err, control.ErrUnreachable)
 	if running && err != nil {
 		return running, a.controlError(err)

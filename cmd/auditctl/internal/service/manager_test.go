@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,7 +65,11 @@ func (m *machine) mkdir(t *testing.T, dirs ...string) {
 func (m *machine) write(t *testing.T, path, text string, mode fs.FileMode) {
 	t.Helper()
 	m.mkdir(t, filepath.Dir(path))
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+	// a child that another test starts meanwhile must not hold the file open: it could not be run then
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), mode)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -162,7 +162,10 @@ func TestTheDetachedDaemonHasNothingOfItsStarter(t *testing.T) {
 	in := plain()
 	in.Program, in.LogFile = filepath.Join(dir, "triplined"), filepath.Join(dir, "state/log")
 	script := "#!/bin/sh\necho \"args $*\"\necho \"cwd $PWD\"\necho \"session $(ps -o sid= -p $$ | tr -d ' ') $$\"\nenv | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sed 's/^/env /'\necho last >&2\nexit 3\n"
-	if err := os.WriteFile(in.Program, []byte(script), 0o700); err != nil {
+	syscall.ForkLock.RLock() // as in machine.write
+	err := os.WriteFile(in.Program, []byte(script), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	d := newDetached(in)
