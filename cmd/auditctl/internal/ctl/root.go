@@ -24,10 +24,15 @@ func Run(ctx context.Context, env Env, version string, args []string) int {
 		fmt.Fprintln(env.Err, msg)
 		return exitUsage
 	}
+	out := &stickyWriter{w: env.Out}
 	a := &app{Env: env}
+	a.Out = out
 	root := a.root(version)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.err // data that did not arrive is no success
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -36,7 +41,7 @@ func Run(ctx context.Context, env Env, version string, args []string) int {
 		e = &Error{Code: exitError, Msg: err.Error(), Err: err}
 		if !a.started { // cobra refused the command line before any of our code ran
 			e.Code = exitUsage
-			e.Hints = append(e.Hints, "see "+a.self()+" --help")
+			e.Hints = append(e.Hints, "see "+a.paste("--help"))
 		}
 	}
 	if msg := e.Error(); msg != "" {

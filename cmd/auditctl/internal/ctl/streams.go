@@ -44,3 +44,18 @@ func OSEnv(name string) Env {
 func (e *Env) color() bool {
 	return e.OutTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
+
+// stickyWriter remembers the first error of a stream, so that commands may print line by line without looking.
+type stickyWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *stickyWriter) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(p)
+	s.err = err
+	return n, err
+}

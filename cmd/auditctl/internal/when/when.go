@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 }
 
 var (
-	ago   = regexp.MustCompile(`^(\d{1,6})\s*(s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hour|hours|d|day|days|w|week|weeks)(\s+ago)?$`)
+	ago   = regexp.MustCompile(`^(\d{1,6})\s*(s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hour|hours|d|day|days|w|week|weeks|months?|y|years?)(\s+ago)?$`)
 	clock = regexp.MustCompile(`^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$`)
 	isoD  = regexp.MustCompile(`^(\d{4})-(\d{2})-(\d{2})$`)
 	spans = regexp.MustCompile(`^(last|past|this)\s+(hour|day|week|month|year)$`)
@@ -101,10 +101,15 @@ func relative(n, unit string, now time.Time) Range {
 	k, _ := strconv.Atoi(n) // at most six digits
 	from := now
 	switch unit[0] {
+	case 'y':
+		from = now.AddDate(-min(k, 10_000), 0, 0)
 	case 's':
 		from = now.Add(-time.Duration(k) * time.Second)
 	case 'm':
 		from = now.Add(-time.Duration(k) * time.Minute)
+		if strings.HasPrefix(unit, "mo") {
+			from = now.AddDate(0, -min(k, 120_000), 0)
+		}
 	case 'h':
 		from = now.Add(-time.Duration(k) * time.Hour)
 	case 'd':
