@@ -5,6 +5,7 @@ package tripwires
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tripline-sh/tripline/hooks/event"
 )
@@ -42,7 +43,7 @@ func Tighten(old, next *Set) (merged *Set, tightened, loosened []string) {
 		switch {
 		case both(old.rules, r):
 		case r.verdict == event.Allow:
-			loosened = append(loosened, fmt.Sprintf("rule %s: allow added", r.id))
+			loosened = append(loosened, fmt.Sprintf("rule %s: allow added: %s", r.id, r.allows()))
 		default:
 			tightened = append(tightened, fmt.Sprintf("rule %s: %s added or changed", r.id, r.verdict))
 			merged.rules = append(merged.rules, r)
@@ -54,6 +55,22 @@ func Tighten(old, next *Set) (merged *Set, tightened, loosened []string) {
 	}
 	merged.seal()
 	return merged, tightened, loosened
+}
+
+// maxAllows bounds how much of an allow rule a line shows.
+const maxAllows = 300
+
+// allows says what an allow rule allows, for the person whose word puts it in force. Its hash makes sure that the rule which a
+// person was shown is the one that comes in force.
+func (r *rule) allows() string {
+	text := strings.Join(patternTexts(r.patterns), ", ")
+	if except := patternTexts(r.except); len(except) > 0 {
+		text += " except " + strings.Join(except, ", ")
+	}
+	if when := r.scope.words(); when != "" {
+		text += " " + when
+	}
+	return shorten(text, maxAllows) + " (" + r.hash[:min(len(r.hash), 16)] + ")"
 }
 
 // mergeTunes takes over what cannot soften. Of several entries for a rule the last one that applies counts, so an entry goes at
