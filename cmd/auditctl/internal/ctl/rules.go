@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/user"
 	"path/filepath"
@@ -35,47 +36,68 @@ func (a *app) rules() *cobra.Command {
 	return cmd
 }
 
+type reloadOptions struct {
+	dryRun, yes bool
+	output      *outputFlag
+}
+
 func (a *app) rulesReload() *cobra.Command {
-	dryRun := false
-	out := newOutput(formatTable, formatJSON)
+	o := &reloadOptions{output: newOutput(formatTable, formatJSON)}
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Put the rules and the config on disk in force, also where they loosen",
 		Long: `The daemon adopts tightening (added deny and ask rules, stricter modes) by itself as soon as a file changes. Everything
-else waits for this command, since a hidden write to a file must not loosen anything. The difference is recorded.
+else waits for this command, since a hidden write to a file must not loosen anything. In a terminal, what loosens is shown
+first, and exactly that comes in force on a typed yes. The difference is recorded.
 
-Exit codes: 0 ok, 1 error (a bad file: the last good rules stay), 2 usage, 7 daemon unreachable.`,
+Exit codes: 0 ok, 1 error (a bad file: the last good rules stay) or refused, 2 usage, 7 daemon unreachable.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReload(cmd.Context(), dryRun, out.value) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReload(cmd.Context(), o) },
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would change and change nothing")
-	cmd.Flags().VarP(out, "output", "o", "output format")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would change and change nothing")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do it without asking (for scripts that a person runs)")
+	cmd.Flags().VarP(o.output, "output", "o", "output format")
 	return cmd
 }
 
-func (a *app) runReload(ctx context.Context, dryRun bool, f format) error {
+func (a *app) runReload(ctx context.Context, o *reloadOptions) error {
+	if !o.dryRun {
+		if err := a.needPerson("putting rules in force"); err != nil {
+			return err
+		}
+	}
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	r, err := c.Reload(ctx, control.ReloadRequest{DryRun: dryRun, Proof: a.proof()})
+	req := control.ReloadRequest{DryRun: o.dryRun, Proof: a.proof()}
+	asks := a.InTTY && !o.dryRun && !o.yes
+	if asks {
+		// Who typed this may have another change in mind than the one that lies there.
+		seen, err := c.Reload(ctx, control.ReloadRequest{DryRun: true, Proof: a.proof()})
+		if err != nil {
+			return a.controlError(err)
+		}
+		if len(seen.Loosened) > 0 {
+			sayDifference(a.Err, seen)
+			if !a.confirm(ctx, "put this in force?") {
+				return failf("", "not confirmed: nothing was loosened")
+			}
+		}
+		req.Expect = seen.Loosened
+	}
+	r, err := c.Reload(ctx, req)
 	if err != nil {
 		return a.controlError(err)
 	}
-	if f == formatJSON {
+	if o.output.value == formatJSON {
 		return writeJSON(a.Out, r)
 	}
-	for _, t := range r.Tightened {
-		fmt.Fprintf(a.Out, "tightens  %s\n", show.Line(t, 500))
-	}
-	for _, l := range r.Loosened {
-		fmt.Fprintf(a.Out, "loosens   %s\n", show.Line(l, 500))
-	}
-	for _, k := range r.Restart {
-		fmt.Fprintf(a.Out, "at the next start  %s\n", show.Line(k, 500))
+	if !asks || len(req.Expect) == 0 {
+		sayDifference(a.Out, r)
 	}
 	switch {
-	case dryRun:
+	case o.dryRun:
 		fmt.Fprintln(a.Out, "nothing was changed (dry run)")
 	case r.Changed:
 		fmt.Fprintf(a.Out, "in force: %d rules, set %s\n", r.Rules, short(r.RuleSet))
@@ -83,6 +105,19 @@ func (a *app) runReload(ctx context.Context, dryRun bool, f format) error {
 		fmt.Fprintf(a.Out, "nothing to change: %d rules, set %s\n", r.Rules, short(r.RuleSet))
 	}
 	return nil
+}
+
+// sayDifference lists what a reload changes.
+func sayDifference(w io.Writer, r control.ReloadResponse) {
+	for _, t := range r.Tightened {
+		fmt.Fprintf(w, "tightens  %s\n", show.Line(t, 500))
+	}
+	for _, l := range r.Loosened {
+		fmt.Fprintf(w, "loosens   %s\n", show.Line(l, 500))
+	}
+	for _, k := range r.Restart {
+		fmt.Fprintf(w, "at the next start  %s\n", show.Line(k, 500))
+	}
 }
 
 // newEngine loads what the daemon would load at its first start.

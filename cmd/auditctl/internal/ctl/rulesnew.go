@@ -64,20 +64,17 @@ func (a *app) runRulesNew(ctx context.Context, o *newRuleOptions, id string, std
 		return err
 	}
 	name := id + ".yaml"
+	// the id becomes a part of the text, and a name: it must be one that the loader takes whole
+	if err := onlyRule(name, text, id); err != nil {
+		return err
+	}
 	if stdout {
-		if _, err := tripwires.Load([]tripwires.File{{Path: name, Layer: tripwires.LayerUser, Data: []byte(text)}}); err != nil {
-			return usagef("%v", err)
-		}
 		_, err := io.WriteString(a.Out, text)
 		return err
 	}
 	p, err := a.places()
 	if err != nil {
 		return err
-	}
-	// the id becomes a name: it must be one that the loader takes before it is looked up as a path
-	if _, err := tripwires.Load([]tripwires.File{{Path: name, Layer: tripwires.LayerUser, Data: []byte(text)}}); err != nil {
-		return usagef("%v", err)
 	}
 	c, err := planRules(p, name)
 	if err != nil {
@@ -98,6 +95,24 @@ func (a *app) runRulesNew(ctx context.Context, o *newRuleOptions, id string, std
 		fmt.Fprintln(a.Err, "the daemon is not running; the rule is in force once it runs")
 	} else {
 		fmt.Fprintln(a.Err, "the daemon takes it over within a second; edit the file, and what tightens is in force again at once")
+	}
+	return nil
+}
+
+// onlyRule makes sure that a text holds one rule of the user, called id.
+func onlyRule(name, text, id string) error {
+	set, err := tripwires.Load([]tripwires.File{{Path: name, Layer: tripwires.LayerUser, Data: []byte(text)}})
+	if err != nil {
+		return usagef("%v", err)
+	}
+	n := 0
+	for _, r := range set.Rules() {
+		if r.Layer != tripwires.LayerUser {
+			continue
+		}
+		if n++; n > 1 || r.ID != id {
+			return usagef("%q is no id of a rule", id)
+		}
 	}
 	return nil
 }
