@@ -243,7 +243,7 @@ func TestDoctorNamesWhatIsBrokenAndWhatMendsIt(t *testing.T) {
 				p.must(os.Remove(p.bin + "/tripline-hook"))
 				p.link(programs+"/triplined", p.bin+"/tripline-hook")
 			}},
-		{name: "the hook is gone", want: "programs.missing=make up wiring.binary=auditctl install claude",
+		{name: "the hook is gone", want: "programs.missing=make up wiring.binary=make up",
 			after: func(p *patient) { p.must(os.Remove(p.bin + "/tripline-hook")) }},
 		{name: "others may write to the programs' directory", want: "programs.writable=chmod go-w BIN",
 			after: func(p *patient) { p.must(os.Chmod(p.bin, 0o777)) }},

@@ -96,6 +96,9 @@ func checkRules(_ context.Context, f *Facts) []Finding {
 	} else if broken != nil {
 		text = broken.Error()
 	}
+	if text != "" && f.ConfigErr != nil && strings.Contains(text, f.ConfigErr.Error()) {
+		return nil // checkConfig says it
+	}
 	if text != "" {
 		return []Finding{{ID: "rules.broken", Severity: Problem, Command: f.editRules(text), Evidence: text,
 			Text: "the rules on disk are not in force, the last good ones are: " + text}}
@@ -175,7 +178,7 @@ func alarmEvents(text string) string {
 const maxListed = 5
 
 func checkMetrics(_ context.Context, f *Facts) []Finding {
-	if f.Status == nil || f.Status.MetricsAddr != "" || !f.PortTaken {
+	if f.Status == nil || f.Status.MetricsAddr != "" || !f.PortTaken || f.ConfigErr != nil { // a broken file does not say which port
 		return nil
 	}
 	mend := edit(f.Places.ConfigFile) + " && " + f.Self + " restart"

@@ -85,6 +85,11 @@ func TestChecks(t *testing.T) {
 			change: func(f *Facts) { f.wired(t, nil); f.Status, f.StatusErr = nil, errors.New("500") }},
 		{name: "a daemon of another version", want: "warning daemon.version", change: func(f *Facts) { f.wired(t, nil); f.Status.Version = "0.2.0" }},
 		{name: "a daemon from elsewhere", want: "warning daemon.elsewhere", change: func(f *Facts) { f.wired(t, nil); f.DaemonExe = "/opt/triplined" }},
+		{name: "the configuration breaks under a daemon: it is said once, and no port is guessed", want: "problem config.broken", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.ConfigErr = errors.New("tripline.yaml:1: mode")
+			f.Status.RulesError, f.Status.MetricsAddr, f.PortTaken = "tripline.yaml:1: mode", "", true
+		}},
 		{name: "mode observe and on_down allow", want: "note config.observe, note config.on_down", change: func(f *Facts) {
 			f.wired(t, nil)
 			f.Status.Mode, f.Status.OnDown = "observe", "allow"

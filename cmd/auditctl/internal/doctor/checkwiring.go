@@ -76,13 +76,17 @@ func (f *Facts) refused() Finding {
 func (f *Facts) binaryOf() []Finding {
 	var out []Finding
 	seen := map[string]bool{}
+	mend := f.Self + " install claude"
+	if !executable(f.Hook.Binary) {
+		mend = "make up" // in the source's directory; install has no hook to name
+	}
 	for _, e := range f.User.Installed {
 		if seen[e.Command] || len(seen) == maxListed {
 			continue
 		}
 		seen[e.Command] = true
 		if !executable(e.Command) {
-			out = append(out, Finding{ID: "wiring.binary", Severity: Problem, Command: f.Self + " install claude", Evidence: e.Command,
+			out = append(out, Finding{ID: "wiring.binary", Severity: Problem, Command: mend, Evidence: e.Command,
 				Text: "the hook that the agent's settings name is not there or cannot be run: every event fails"})
 		}
 	}

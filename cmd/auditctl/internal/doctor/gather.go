@@ -131,9 +131,13 @@ func lockHolder(path string) int {
 	if err != nil || pid <= 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return 0
 	}
-	if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil &&
-		filepath.Base(strings.TrimSuffix(exe, " (deleted)")) != "triplined" {
+	switch exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); {
+	case err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) != "triplined":
 		return 0 // a number that was given out again
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Readlink("/proc/self/exe"); err == nil {
+			return 0 // it is dead, and nobody has asked how it ended, as in a container whose first process does not
+		}
 	}
 	return pid
 }

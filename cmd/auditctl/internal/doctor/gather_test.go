@@ -3,8 +3,10 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -143,6 +145,23 @@ func TestLockNamesALiveDaemonOnly(t *testing.T) {
 	if runtime.GOOS == "linux" { // this test is no triplined, and here the system tells
 		if pid := lockHolder(put("lock", strconv.Itoa(os.Getpid()))); pid != 0 {
 			t.Errorf("another program: %d", pid)
+		}
+		child := exec.Command("/bin/true") // dead from here on until somebody waits for it
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer child.Wait()
+		lock := put("lock", strconv.Itoa(child.Process.Pid))
+		for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
+			if b, err := os.ReadFile("/proc/" + strconv.Itoa(child.Process.Pid) + "/stat"); err != nil || bytes.Contains(b, []byte(") Z ")) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("it does not end")
+			}
+		}
+		if pid := lockHolder(lock); pid != 0 {
+			t.Errorf("a dead process that nobody waited for: %d", pid)
 		}
 	}
 }
