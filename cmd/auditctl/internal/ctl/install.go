@@ -16,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
+	"github.com/tripline-sh/tripline/hooks/agents/claude"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
@@ -96,6 +98,9 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 		return err
 	}
 	path := options.Path
+	if err := a.oldClient(path, p); err != nil {
+		return err
+	}
 	change, err := install.Plan(options)
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
@@ -130,6 +135,24 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 		return nil
 	}
 	fmt.Fprintf(a.Err, "no daemon runs: until one does, guarded calls are denied; %s\n", a.startHint())
+	return nil
+}
+
+// oldClient refuses a client that is too old for hooks like ours, and warns of one that lets a call run if its hook cannot. Its release is
+// read from its files; where they do not tell, nothing is said.
+func (a *app) oldClient(settings string, p config.Places) error {
+	facts := doctor.FindAgent(filepath.Dir(settings), p.Home, a.Getenv("PATH"))
+	v := facts.Installed
+	if v == (claude.Version{}) {
+		v = facts.Transcript
+	}
+	switch {
+	case v == (claude.Version{}):
+	case v.Compare(claude.FirstSupported) < 0:
+		return failf("update it first: claude update", "claude %v is too old for these hooks: they need %v, better %v", v, claude.FirstSupported, claude.FirstOnFailure)
+	case v.Compare(claude.FirstOnFailure) < 0:
+		fmt.Fprintf(a.Err, "warning: claude %v lets a call run if its hook cannot run; %v and later do not: claude update\n", v, claude.FirstOnFailure)
+	}
 	return nil
 }
 

@@ -195,7 +195,7 @@ func checkForeign(_ context.Context, f *Facts) []Finding {
 			return
 		}
 		p := Finding{ID: "foreign." + s.Scope, Severity: Problem, Command: edit(s.Path), Evidence: s.Path + ", under " + event,
-			Text: count(n, "handler") + " of the " + s.Scope + " settings " + verb(n, "runs", "run") + " our hook or carry its arguments, and install did not write " + verb(n, "it", "them") +
+			Text: count(n, "handler") + " of the " + s.Scope + " settings " + verb(n, "runs our hook or carries", "run our hook or carry") + " its arguments, and install did not write " + verb(n, "it", "them") +
 				": a copy can take the place of ours"}
 		if s.Scope == "managed" { // an administrator wires it there
 			p.Severity, p.Text = Note, "the administrator's settings run our hook"

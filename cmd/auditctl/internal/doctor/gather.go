@@ -153,18 +153,14 @@ func (f *Facts) gatherToken() {
 	f.Hook.Token = f.Token
 }
 
-func (f *Facts) gatherAgents() {
-	a := &f.Agent
-	a.ConfigDir = filepath.Dir(f.Hook.Path)
-	usual := []string{".local/bin/claude", ".claude/local/claude"}
-	dirs := filepath.SplitList(f.Getenv("PATH"))
-	for i := range usual {
-		usual[i] = filepath.Join(f.Places.Home, usual[i])
-	}
-	if a.Program = lookPath("claude", dirs); a.Program == "" && f.Places.Home != "" {
-		for _, path := range usual {
-			if executable(path) {
-				a.Program = path
+// FindAgent looks for the agent that this version wires: its program along path (a PATH) and where it installs itself below home, and
+// what its files tell of its release. It runs nothing.
+func FindAgent(configDir, home, path string) AgentFacts {
+	a := AgentFacts{ConfigDir: configDir}
+	if a.Program = lookPath("claude", filepath.SplitList(path)); a.Program == "" && home != "" {
+		for _, usual := range []string{".local/bin/claude", ".claude/local/claude"} {
+			if p := filepath.Join(home, usual); executable(p) {
+				a.Program = p
 				break
 			}
 		}
@@ -176,6 +172,11 @@ func (f *Facts) gatherAgents() {
 		a.Transcript, a.At = v, at
 	}
 	a.Found = a.Program != "" || isDir(a.ConfigDir)
+	return a
+}
+
+func (f *Facts) gatherAgents() {
+	f.Agent = FindAgent(filepath.Dir(f.Hook.Path), f.Places.Home, f.Getenv("PATH"))
 	if f.Places.Home == "" {
 		return
 	}

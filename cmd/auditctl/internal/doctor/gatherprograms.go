@@ -126,31 +126,42 @@ func readProgram(name, path string, uid int) Program {
 	return p
 }
 
-// loose returns the first of a file and the directories above it that another user than uid and root could change.
+// loose returns the first of a file and the directories above it that another user than uid and root could change, or put
+// another in the place of. Links count as they are named, since that is how a program is run, and with what they lead to.
 func loose(path string, uid int) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return path
 	}
-	for p := real; ; p = filepath.Dir(p) {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return p
-		}
-		st, ok := fi.Sys().(*syscall.Stat_t)
-		if !ok || int(st.Uid) != uid && st.Uid != 0 {
-			return p
-		}
-		if writable := fi.Mode().Perm() & 0o022; writable != 0 && fi.Mode()&fs.ModeSticky == 0 {
-			// the group of one user that many systems give everybody is that user
-			if writable&0o002 != 0 || int(st.Gid) != uid && st.Gid != 0 {
+	for _, start := range []string{filepath.Clean(path), real} {
+		for p := start; ; p = filepath.Dir(p) {
+			if !tight(p, uid) {
 				return p
 			}
-		}
-		if p == filepath.Dir(p) {
-			return ""
+			if p == filepath.Dir(p) {
+				break
+			}
 		}
 	}
+	return ""
+}
+
+// tight reports whether only uid and root can change what stands at p.
+func tight(p string, uid int) bool {
+	fi, err := os.Lstat(p)
+	if err != nil {
+		return false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) != uid && st.Uid != 0 {
+		return false
+	}
+	writable := fi.Mode().Perm() & 0o022
+	if writable == 0 || fi.Mode()&(fs.ModeSticky|fs.ModeSymlink) != 0 {
+		return true
+	}
+	// the group of one user that many systems give everybody is that user
+	return writable&0o002 == 0 && (int(st.Gid) == uid || st.Gid == 0)
 }
 
 // entryOf says where a program starts, from the runtime's own table, which stripping leaves.
