@@ -29,7 +29,7 @@ import (
 	"github.com/tripline-sh/tripline/audit/redact"
 	"github.com/tripline-sh/tripline/daemon/approval"
 	"github.com/tripline-sh/tripline/daemon/config"
-	"github.com/tripline-sh/tripline/daemon/internal/disk"
+	"github.com/tripline-sh/tripline/daemon/disk"
 	"github.com/tripline-sh/tripline/daemon/internal/proc"
 	"github.com/tripline-sh/tripline/daemon/internal/sock"
 	"github.com/tripline-sh/tripline/exporters/prom"

@@ -13,7 +13,7 @@ import (
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/control"
-	"github.com/tripline-sh/tripline/daemon/internal/disk"
+	"github.com/tripline-sh/tripline/daemon/disk"
 )
 
 // stateVerified is where the newest verification that ended in OK stands in the log's state.

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,10 @@ type file struct {
 	Log *struct {
 		Retention *string `yaml:"retention"`
 	} `yaml:"log"`
+
+	// the same two, as the documents name them
+	MetricsListen *string `yaml:"metrics.listen"`
+	LogRetention  *string `yaml:"log.retention"`
 }
 
 // Error says what is wrong in a configuration file, and where.
@@ -84,29 +89,30 @@ func Parse(data []byte) (Config, error) {
 		e := &Error{Msg: strings.TrimSpace(yaml.FormatError(err, false, true))}
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-			e.Line = at.GetToken().Position.Line
+			e.Line, e.Msg = at.GetToken().Position.Line, at.GetMessage() // one line, without the library's own position and quote
 		}
 		return Config{}, e
 	}
 	c := Default()
+	listen, retention := f.MetricsListen, f.LogRetention
+	if f.Metrics != nil {
+		if listen != nil && f.Metrics.Listen != nil {
+			return Config{}, &Error{Line: lineOf(data, "metrics.listen"), Msg: "metrics.listen is given twice"}
+		}
+		listen = cmp.Or(listen, f.Metrics.Listen)
+	}
+	if f.Log != nil {
+		if retention != nil && f.Log.Retention != nil {
+			return Config{}, &Error{Line: lineOf(data, "log.retention"), Msg: "log.retention is given twice"}
+		}
+		retention = cmp.Or(retention, f.Log.Retention)
+	}
 	values := []struct {
 		key   string
 		value *string
 	}{
 		{"mode", f.Mode}, {"profile", f.Profile}, {"on_down", f.OnDown}, {"gate", f.Gate},
-		{"hold", f.Hold}, {"unmapped", f.Unmapped},
-	}
-	if f.Metrics != nil {
-		values = append(values, struct {
-			key   string
-			value *string
-		}{"metrics.listen", f.Metrics.Listen})
-	}
-	if f.Log != nil {
-		values = append(values, struct {
-			key   string
-			value *string
-		}{"log.retention", f.Log.Retention})
+		{"hold", f.Hold}, {"unmapped", f.Unmapped}, {"metrics.listen", listen}, {"log.retention", retention},
 	}
 	for _, v := range values {
 		if v.value == nil {
@@ -129,7 +135,10 @@ func lineOf(data []byte, key string) (at int) {
 		if len(parts) == 0 {
 			break
 		}
-		if strings.HasPrefix(strings.TrimSpace(line), parts[0]+":") {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, key+":"):
+			return n
+		case strings.HasPrefix(line, parts[0]+":"):
 			at, parts = n, parts[1:]
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/tripline-sh/tripline/daemon/disk"
 )
 
 // gatherFiles looks at modes and owners of our own files.
@@ -61,7 +63,9 @@ func (f *Facts) gatherLog() {
 	for !isDir(f.Disk.Path) && f.Disk.Path != filepath.Dir(f.Disk.Path) {
 		f.Disk.Path = filepath.Dir(f.Disk.Path)
 	}
-	f.Disk.Kind, f.Disk.Free, f.Disk.Total = fileSystem(f.Disk.Path)
+	if u, err := disk.Of(f.Disk.Path); err == nil {
+		f.Disk.Kind, f.Disk.Free, f.Disk.Total = u.Name, u.Free, u.Total
+	}
 }
 
 // names lists a directory, bounded and in no order; nil if it cannot be read.
@@ -73,13 +77,4 @@ func names(dir string) []string {
 	defer file.Close()
 	list, _ := file.Readdirnames(maxEntries) // what was read before an error counts
 	return list
-}
-
-// clampBytes is blocks of size in bytes; more than an int64 holds is as much as one holds.
-func clampBytes(blocks uint64, size int64) int64 {
-	const most = 1<<63 - 1
-	if size <= 0 || blocks > most/uint64(size) {
-		return most
-	}
-	return int64(blocks) * size
 }
