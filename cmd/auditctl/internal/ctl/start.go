@@ -50,19 +50,25 @@ Exit codes: 0 it runs, 1 it does not, 2 usage.`,
 	}
 }
 
-func (a *app) runStart(ctx context.Context) error {
+// mayStart finds what start and restart need, and takes away what stop left.
+func (a *app) mayStart(ctx context.Context) (config.Places, *keeper, error) {
 	p, err := a.places()
 	if err != nil {
-		return err
+		return p, nil, err
 	}
 	if err := a.program(); err != nil {
-		return err
+		return p, nil, err
 	}
 	k, err := a.keeper(ctx, p)
 	if err != nil {
-		return err
+		return p, nil, err
 	}
-	if err := unmark(p); err != nil {
+	return p, k, unmark(p)
+}
+
+func (a *app) runStart(ctx context.Context) error {
+	p, k, err := a.mayStart(ctx)
+	if err != nil {
 		return err
 	}
 	if st, err := a.running(ctx, p); err != nil {
@@ -101,18 +107,8 @@ func (a *app) running(ctx context.Context, p config.Places) (*control.Status, er
 }
 
 func (a *app) runRestart(ctx context.Context) error {
-	p, err := a.places()
+	p, k, err := a.mayStart(ctx)
 	if err != nil {
-		return err
-	}
-	if err := a.program(); err != nil {
-		return err
-	}
-	k, err := a.keeper(ctx, p)
-	if err != nil {
-		return err
-	}
-	if err := unmark(p); err != nil {
 		return err
 	}
 	// one that the manager runs is ended by the manager, which holds the sockets meanwhile
