@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
@@ -28,6 +30,13 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
+	var op *net.OpError
+	switch {
+	case errors.Is(e.Err, fs.ErrNotExist), errors.Is(e.Err, syscall.ECONNREFUSED): // the plain case: none runs
+		return fmt.Sprintf("no daemon answers on %q", e.Socket)
+	case errors.As(e.Err, &op): // the address stands there already
+		return fmt.Sprintf("no daemon answers on %q: %v", e.Socket, op.Err)
+	}
 	return fmt.Sprintf("no daemon answers on %q: %v", e.Socket, e.Err)
 }
 

@@ -5,6 +5,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -159,5 +160,19 @@ func TestLinesTellAWholeAnswerFromACutOne(t *testing.T) {
 	err := served(t, tests[0].h).Calls(t.Context(), record.Filter{}, func(record.Call) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("the caller's error is lost: %v", err)
+	}
+}
+
+func TestAnUnreachableDaemonIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "control.sock")
+	_, err := (&Client{Socket: socket}).Status(t.Context())
+	if !errors.Is(err, ErrUnreachable) || err.Error() != fmt.Sprintf("no daemon answers on %q", socket) {
+		t.Error(err)
+	}
+	long := "/" + strings.Repeat("x", 200)
+	_, err = (&Client{Socket: long}).Status(t.Context())
+	if !errors.Is(err, ErrUnreachable) || strings.Count(err.Error(), long) != 1 || !strings.Contains(err.Error(), "invalid") {
+		t.Error(err)
 	}
 }
