@@ -54,7 +54,7 @@ func (x *evaluation) locateAs(c *command, w shell.Word, open bool) []located {
 	if c != nil {
 		cwd, cwdKnown = c.Cwd.Text, c.Cwd.Known
 	}
-	key := locateKey{cwd, w.Text, w.GlobText, cwdKnown, w.Known, w.Flat, open}
+	key := locateKey{cwd, w.Text, w.GlobText, w.Var, cwdKnown, w.Known, w.Flat, open}
 	if l, ok := x.located[key]; ok {
 		return []located{l}
 	}
@@ -71,7 +71,7 @@ func (x *evaluation) locateAs(c *command, w shell.Word, open bool) []located {
 
 // locateKey is what the place of a word depends on within one decision.
 type locateKey struct {
-	cwd, text, glob             string
+	cwd, text, glob, variable   string
 	cwdKnown, known, flat, open bool
 }
 
@@ -104,6 +104,10 @@ func (x *evaluation) locateOne(w shell.Word, cwd string, cwdKnown, open bool) lo
 // system directory, anything is the system's.
 func (x *evaluation) unresolved(w shell.Word) located {
 	l := located{text: w.Text, place: placeUnknown}
+	if w.Text == "\x00" && w.Var == "TRIPLINE_HOME" { // all of an install
+		l.place, l.certain = string(paths.Tripline), true
+		return l
+	}
 	if rest, ok := strings.CutPrefix(w.Text, "\x00/"); ok && !strings.ContainsAny(rest, "\x00") && x.ownVariable(w.Var, rest) {
 		l.place, l.certain = string(paths.Tripline), true
 		return l
