@@ -169,24 +169,34 @@ func judgeReply(f *Facts, command string, deny bool, out hookRun) (Finding, bool
 		return p, true
 	case !deny && (out.code != 0 || len(bytes.TrimSpace(out.stdout)) > 0 && decisionOf(out.stdout) != "allow"):
 		p.ID, p.Text, p.Command = "canary.not_passed", fmt.Sprintf("the test call %q did not pass", command), f.Self+" explain -- "+command
+		if reason := answerOf(out.stdout).Output.Reason; reason != "" {
+			p.Text += ": " + clipText([]byte(reason))
+		}
 		return p, true
 	}
 	return Finding{}, false
 }
 
-// decisionOf is the permission decision in a hook's answer, "" if there is none.
-func decisionOf(stdout []byte) string {
-	var reply struct {
-		Output struct {
-			Event    string `json:"hookEventName"`
-			Decision string `json:"permissionDecision"`
-		} `json:"hookSpecificOutput"`
-	}
-	if json.Unmarshal(stdout, &reply) != nil || reply.Output.Event != "PreToolUse" {
-		return ""
-	}
-	return reply.Output.Decision
+// answer is what a hook says of a call.
+type answer struct {
+	Output struct {
+		Event    string `json:"hookEventName"`
+		Decision string `json:"permissionDecision"`
+		Reason   string `json:"permissionDecisionReason"`
+	} `json:"hookSpecificOutput"`
 }
+
+// answerOf reads a hook's answer; what is none is empty.
+func answerOf(stdout []byte) answer {
+	var reply answer
+	if json.Unmarshal(stdout, &reply) != nil || reply.Output.Event != "PreToolUse" {
+		return answer{}
+	}
+	return reply
+}
+
+// decisionOf is the permission decision in a hook's answer, "" if there is none.
+func decisionOf(stdout []byte) string { return answerOf(stdout).Output.Decision }
 
 // recorded looks for both calls in the log.
 func (f *Facts) recorded(ctx context.Context, session string, c *Canary) []Finding {

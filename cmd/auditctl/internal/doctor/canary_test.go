@@ -116,6 +116,10 @@ func TestAnswersAreJudged(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, p)
 		}
 	}
+	full := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"the audit log cannot be written"}}`
+	if p, _ := judgeReply(f, "ls", false, hookRun{code: 2, stdout: []byte(full)}); !strings.Contains(p.Text, "did not pass: the audit log cannot be written") {
+		t.Errorf("the reason is not said: %+v", p)
+	}
 }
 
 // fakeDaemon hands out canaries and remembers calls of that many of them.

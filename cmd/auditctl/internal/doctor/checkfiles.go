@@ -57,6 +57,14 @@ const (
 	sunPathDarwin = 104
 )
 
+// shorter is the command that puts the sockets into a directory with a shorter path.
+func (f *Facts) shorter() string {
+	if f.RuntimeDir != "" {
+		return "export XDG_RUNTIME_DIR=" + f.RuntimeDir
+	}
+	return "export TRIPLINE_HOME=/a/short/directory # yours, in every shell that asks"
+}
+
 func checkSockets(_ context.Context, f *Facts) []Finding {
 	limit := sunPathLinux
 	if runtime.GOOS == "darwin" {
@@ -65,7 +73,7 @@ func checkSockets(_ context.Context, f *Facts) []Finding {
 	var out []Finding
 	for _, path := range []string{f.Places.HookSocket, f.Places.ControlSocket} {
 		if len(path) >= limit {
-			out = append(out, Finding{ID: "sockets.long", Severity: Problem, Evidence: path, Command: "export XDG_RUNTIME_DIR=/run/user/$(id -u)",
+			out = append(out, Finding{ID: "sockets.long", Severity: Problem, Evidence: path, Command: f.shorter(),
 				Text: fmt.Sprintf("the path of a socket has %d bytes, and the system takes %d: no daemon can listen there", len(path), limit-1)})
 			break
 		}

@@ -71,7 +71,7 @@ func TestChecks(t *testing.T) {
 		name   string
 		change func(f *Facts)
 		want   string // SEVERITY ID, of all findings
-		text   string // in one of them
+		text   string // in one of them, or its command
 	}{
 		{name: "all is well", change: func(*Facts) {}, want: "note wiring.none"},
 		{name: "nobody is wired and no agent is there", change: func(f *Facts) { f.Agent = AgentFacts{} }, want: "note wiring.none", text: "no agent is wired"},
@@ -90,6 +90,13 @@ func TestChecks(t *testing.T) {
 			f.ConfigErr = errors.New("tripline.yaml:1: mode")
 			f.Status.RulesError, f.Status.MetricsAddr, f.PortTaken = "tripline.yaml:1: mode", "", true
 		}},
+		{name: "a long home, and a directory for sockets", want: "problem sockets.long", text: "takes 107: no daemon can listen there\nexport XDG_RUNTIME_DIR=/run/user/1000",
+			change: func(f *Facts) {
+				f.wired(t, nil)
+				f.RuntimeDir, f.Places.HookSocket = "/run/user/1000", "/"+strings.Repeat("x", 207)
+			}},
+		{name: "a long home, and none", want: "problem sockets.long", text: "export TRIPLINE_HOME=/a/short/directory",
+			change: func(f *Facts) { f.wired(t, nil); f.Places.HookSocket = "/" + strings.Repeat("x", 207) }},
 		{name: "mode observe and on_down allow", want: "note config.observe, note config.on_down", change: func(f *Facts) {
 			f.wired(t, nil)
 			f.Status.Mode, f.Status.OnDown = "observe", "allow"
@@ -202,7 +209,7 @@ func TestChecks(t *testing.T) {
 			for _, r := range Run(context.Background(), Checks(), f) {
 				for _, p := range r.Findings {
 					got = append(got, string(p.Severity)+" "+p.ID)
-					named = named || strings.Contains(p.Text, c.text)
+					named = named || strings.Contains(p.Text+"\n"+p.Command, c.text)
 					if !strings.HasPrefix(p.ID, r.ID+".") {
 						t.Errorf("%s is a finding of %s", p.ID, r.ID)
 					}

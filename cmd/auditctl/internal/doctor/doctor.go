@@ -76,7 +76,7 @@ func Checks() []Check {
 		{"entry", "the hook clears the environment before it starts", false, checkEntry},
 		{"path", "PATH finds this program", false, checkPath},
 		{"files", "files and directories are ours alone", false, checkFiles},
-		{"sockets", "the sockets' paths fit", false, checkSockets},
+		{"sockets", "the sockets' paths fit", true, checkSockets},
 		{"disk", "the file system suits the log", false, checkDisk},
 		{"clock", "the clock runs forward", false, checkClock},
 		{"spool", "no event waits in the spool", false, checkSpool},

@@ -19,10 +19,12 @@ type Facts struct {
 	// Status is what the daemon says, nil if it says nothing; StatusErr tells why.
 	Status    *control.Status
 	StatusErr error
-	LockPID   int    // the live triplined that the lock names, 0 if none
-	DaemonExe string // its program, "" if the system does not tell; " (deleted)" at the end if the file was replaced
-	Stopped   bool   // auditctl stop left its marker
-	Waiting   []control.Approval
+	// RuntimeDir is the directory that the system keeps for this user's sockets, "" if there is none.
+	RuntimeDir string
+	LockPID    int    // the live triplined that the lock names, 0 if none
+	DaemonExe  string // its program, "" if the system does not tell; " (deleted)" at the end if the file was replaced
+	Stopped    bool   // auditctl stop left its marker
+	Waiting    []control.Approval
 
 	Config    config.Config // Default() if ConfigErr is set
 	ConfigErr error

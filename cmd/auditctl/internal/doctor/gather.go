@@ -95,6 +95,9 @@ func (f *Facts) gatherDaemon(ctx context.Context) {
 	_, err = os.Lstat(f.Places.StoppedFile)
 	f.Stopped = err == nil
 	f.LockPID = lockHolder(f.Places.LockFile)
+	if dir := "/run/user/" + strconv.Itoa(f.UID); isDir(dir) {
+		f.RuntimeDir = dir
+	}
 	pid := f.LockPID
 	if f.Status != nil {
 		pid = f.Status.PID
