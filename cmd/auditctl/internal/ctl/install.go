@@ -101,6 +101,10 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	if err := a.oldClient(path, p); err != nil {
 		return err
 	}
+	if n, most := len(p.HookSocket), doctor.MaxSocketPath(); n > most {
+		return failf("set TRIPLINE_HOME or XDG_RUNTIME_DIR to a shorter directory, in every shell that asks, and start again from there",
+			"the path of the daemon's socket has %d bytes, and the system takes %d: no daemon could listen there, and every guarded call would be denied", n, most)
+	}
 	change, err := install.Plan(options)
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
@@ -115,7 +119,12 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 		fmt.Fprintf(a.Out, "%s is already wired in %s\n", agent, show.Line(path, 500))
 		return writeToken(p, change.Token)
 	}
-	if ok, err := a.agree(ctx, change, o); !ok {
+	wanted, err := install.Wanted(options)
+	if err != nil {
+		return failf("the file was left as it is", "%v", err)
+	}
+	short := fmt.Sprintf("in short: from then on %s of %s call %s; nothing else in the file changes", count(len(wanted), "event"), agent, show.Line(options.Binary, 500))
+	if ok, err := a.agree(ctx, change, short, o); !ok {
 		return err
 	}
 	// the daemon must know the token before the first event carries it
@@ -213,7 +222,7 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 		fmt.Fprintf(a.Out, "there is nothing of ours in %s\n", show.Line(path, 500))
 		return nil
 	}
-	if ok, err := a.agree(ctx, change, o); !ok {
+	if ok, err := a.agree(ctx, change, "in short: our entries go; nothing else in the file changes", o); !ok {
 		return err
 	}
 	running, err := a.apply(ctx, p, change, "uninstall", agent)
@@ -228,9 +237,11 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 	return a.letGo(ctx, p, agent)
 }
 
-// agree shows a change and asks for a person's word. Without it err says why nothing was done.
-func (a *app) agree(ctx context.Context, c *install.Change, o *installOptions) (bool, error) {
+// agree shows a change, which may be longer than the screen, and what it comes to, and asks for a person's word. Without it err
+// says why nothing was done.
+func (a *app) agree(ctx context.Context, c *install.Change, short string, o *installOptions) (bool, error) {
 	fmt.Fprint(a.Out, show.Text(c.Diff(), 0))
+	fmt.Fprintln(a.Err, short)
 	switch {
 	case o.dryRun:
 		fmt.Fprintln(a.Err, "nothing was written (dry run)")

@@ -65,16 +65,21 @@ func (f *Facts) shorter() string {
 	return "export TRIPLINE_HOME=/a/short/directory # yours, in every shell that asks"
 }
 
-func checkSockets(_ context.Context, f *Facts) []Finding {
-	limit := sunPathLinux
+// MaxSocketPath is how many bytes the path of a socket may have on this system.
+func MaxSocketPath() int {
 	if runtime.GOOS == "darwin" {
-		limit = sunPathDarwin
+		return sunPathDarwin - 1
 	}
+	return sunPathLinux - 1
+}
+
+func checkSockets(_ context.Context, f *Facts) []Finding {
+	most := MaxSocketPath()
 	var out []Finding
 	for _, path := range []string{f.Places.HookSocket, f.Places.ControlSocket} {
-		if len(path) >= limit {
+		if len(path) > most {
 			out = append(out, Finding{ID: "sockets.long", Severity: Problem, Evidence: path, Command: f.shorter(),
-				Text: fmt.Sprintf("the path of a socket has %d bytes, and the system takes %d: no daemon can listen there", len(path), limit-1)})
+				Text: fmt.Sprintf("the path of a socket has %d bytes, and the system takes %d: no daemon can listen there", len(path), most)})
 			break
 		}
 	}
