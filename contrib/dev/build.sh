@@ -1,7 +1,8 @@
 #!/bin/sh
 # build.sh DIR [PROGRAM...]: build the named programs (all three without a name), static and stripped, into DIR.
 set -eu
-dir=${1:?usage: build.sh DIR [PROGRAM...]}
+[ $# -gt 0 ] || { echo "usage: build.sh DIR [PROGRAM...]" >&2; exit 2; }
+dir=$1
 shift
 [ $# -gt 0 ] || set -- tripline-hook triplined auditctl
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac

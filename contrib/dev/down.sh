@@ -13,6 +13,6 @@ log=$("$ctl" paths log)
 "$ctl" uninstall claude --yes
 "$ctl" stop --disable
 "$(dirname "$0")/extras.sh" remove
-! cmp -s "$ctl" "$bin/tripline" || rm -f "$bin/tripline"
+! "$bin/tripline" --version 2>/dev/null | grep -q Tripline || rm -f "$bin/tripline"
 rm -f "$bin/tripline-hook" "$bin/triplined" "$ctl"
 echo "removed the programs from $bin; the log stays in $log (contrib/dev/purge.sh deletes it)"

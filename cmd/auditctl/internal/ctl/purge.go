@@ -49,6 +49,11 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 	if err != nil {
 		return failf("nothing was deleted", "%v", err)
 	}
+	if !o.dryRun {
+		if err := a.mayPurge(p); err != nil {
+			return err
+		}
+	}
 	for _, path := range pl.files {
 		fmt.Fprintf(a.Out, "delete %s\n", show.Line(path, 1000))
 	}
@@ -59,9 +64,6 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 	}
 	k, err := a.keeper(ctx, p)
 	if err != nil {
-		return err
-	}
-	if err := a.mayPurge(p); err != nil {
 		return err
 	}
 	if len(pl.files) > 0 {
