@@ -11,7 +11,7 @@ import (
 )
 
 // codeAction is what a call of a known function does: 'd' deletes, 's' starts a shell text or an argument list, 'v' starts an
-// argument vector, 'e' runs program text, 'w' writes a file, 'r' reads one, 'm' moves one over another, 'p' changes permissions.
+// argument vector, 'c' makes something empty, 'e' runs program text, 'w' writes a file, 'r' reads one, 'm' moves one over another, 'p' changes permissions.
 type codeAction struct {
 	kind      byte
 	recursive bool
@@ -31,6 +31,12 @@ func codeActions(lang string, call codeCall) (codeAction, bool) {
 	free := call.name == call.base
 	if a, ok := moveAction(call, qualifier, free); ok {
 		return a, true
+	}
+	if a, ok := openAction(lang, call); ok {
+		return a, true
+	}
+	if makers[call.base] {
+		return codeAction{kind: 'c'}, true // its arguments count only among our own files
 	}
 	switch lang {
 	case "python":
@@ -107,6 +113,36 @@ func codeActions(lang string, call codeCall) (codeAction, bool) {
 		return codeAction{}, false
 	}
 	return codeAction{}, false
+}
+
+// makers are calls, in whatever language, that make an empty file, a directory, a FIFO or a device.
+var makers = wordSet("touch", "mknod", "mkfifo", "mkdir", "makedirs", "mkdirs", "mkdirp", "mkdir_p", "makedir", "make_path", "mkpath", "mkdirSync", "ensureDirSync", "ensureFileSync",
+	"outputFileSync", "Mkdir", "MkdirAll", "Mkfifo", "Mknod")
+
+// openAction covers calls that open a file for writing by a flag or by their name.
+func openAction(lang string, call codeCall) (codeAction, bool) {
+	mode := ""
+	if len(call.args) > 1 {
+		mode = call.args[1].text
+	}
+	flagged := slices.ContainsFunc(call.text, func(t codeToken) bool {
+		return t.kind == 'n' && (strings.Contains(t.text, "O_CREAT") || strings.Contains(t.text, "O_WRONLY") || strings.Contains(t.text, "O_RDWR") || strings.Contains(t.text, "O_TRUNC"))
+	})
+	writes := strings.ContainsAny(mode, "wax+")
+	switch {
+	case flagged && (call.base == "open" || call.base == "openSync" || call.base == "sysopen" || call.name == "os.OpenFile" || call.name == "syscall.Open"):
+		writes = true
+	case lang == "js" && (call.base == "openSync" || call.base == "open" && strings.Contains(call.name, "fs")):
+	case lang == "js" && (call.base == "appendFileSync" || call.base == "createWriteStream" || call.base == "writeTextFileSync" || call.base == "writeTextFile"),
+		lang == "js" && call.base == "appendFile" && call.name != call.base:
+		writes = true
+	case lang == "lua" && call.name == "io.open", lang == "php" && call.base == "fopen":
+	case lang == "go" && call.name == "os.OpenFile": // with a number for its flags
+		return codeAction{}, false
+	default:
+		return codeAction{}, false
+	}
+	return codeAction{kind: 'w'}, writes
 }
 
 // moveAction covers moves, copies and changes of mode, whose names are much the same in every language.

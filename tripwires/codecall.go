@@ -168,7 +168,7 @@ func (x *evaluation) judgeCall(c *command, lang string, call codeCall) {
 var sqlCalls = wordSet("execute", "executescript", "executemany", "query", "raw", "exec", "run", "do", "prepare", "execute_sql", "$executeRawUnsafe", "Exec", "Query")
 
 // pathMethods are the methods of a path object that change or read what it names.
-var pathMethods = map[string]byte{"unlink": 'd', "rmdir": 'd', "write_text": 'w', "write_bytes": 'w', "read_text": 'r', "read_bytes": 'r', "rename": 'm', "replace": 'm', "chmod": 'p'}
+var pathMethods = map[string]byte{"unlink": 'd', "rmdir": 'd', "write_text": 'w', "write_bytes": 'w', "read_text": 'r', "read_bytes": 'r', "rename": 'm', "replace": 'm', "chmod": 'p', "touch": 'c', "mkdir": 'c'}
 
 // codeAct gives an action its effects.
 func (x *evaluation) codeAct(c *command, lang string, call codeCall, act codeAction) {
@@ -215,6 +215,15 @@ func (x *evaluation) codeAct(c *command, lang string, call codeCall, act codeAct
 	case 'r':
 		if len(call.args) > 0 {
 			x.codeRead(c, call.args[0])
+		}
+	case 'c':
+		for _, a := range call.args {
+			if a.known && !a.isList {
+				x.appears(c, x.codePath(a.text))
+			}
+			for _, t := range a.list {
+				x.appears(c, x.codePath(t))
+			}
 		}
 	}
 }

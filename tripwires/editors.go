@@ -63,6 +63,7 @@ var (
 	vimSystem   = regexp.MustCompile(`\b(?:system|systemlist|jobstart|job_start|termopen)\(\s*(?:'([^']*)'|"((?:[^"\\]|\\.)*)")`)
 	vimDelete   = regexp.MustCompile(`\bdelete\(\s*(?:'([^']*)'|"([^"]*)")\s*(,)?`)
 	vimWrites   = regexp.MustCompile(`\bwritefile\([^)]*,\s*(?:'([^']*)'|"([^"]*)")`)
+	vimSave     = regexp.MustCompile(`(?:^|\|)[ :%0-9,$.'<>+-]*(?:w|wr|wri|writ|write|wq|x|xit|exi|exit|sav|saveas|up|update)!?[ \t]+(?:>>[ \t]*)?([^|!\s%#+][^|%#]*)`)
 	vimLanguage = regexp.MustCompile(`^(lua|py|py3|python|python3|pyx|perl|ruby)\s+(.*)$`)
 )
 
@@ -94,6 +95,9 @@ func (x *evaluation) vimCommand(c *command, text string) {
 		}
 		x.scanCode(c, lang, m[2])
 	}
+	for _, m := range vimSave.FindAllStringSubmatch(text, 20) {
+		x.writeFile(c, x.codePath(strings.TrimSpace(m[1])), Write, false)
+	}
 	for _, m := range vimSystem.FindAllStringSubmatch(text, 20) {
 		x.nested(m[1]+m[2], c, c.name)
 	}
@@ -105,6 +109,8 @@ func (x *evaluation) vimCommand(c *command, text string) {
 	}
 }
 
+var edSave = regexp.MustCompile(`^[ 0-9,$.;%+-]*[wW]q?[ \t]+([^!\s].*)$`)
+
 var edBang = regexp.MustCompile(`^[0-9,$.+-]*[rwe]? ?!(.*)$`)
 
 // progEd covers ed, whose commands come on standard input.
@@ -113,6 +119,9 @@ func progEd(x *evaluation, c *command) {
 		for line := range strings.SplitSeq(c.Stdin.Text, "\n") {
 			if m := edBang.FindStringSubmatch(line); m != nil && m[1] != "" {
 				x.nested(m[1], c, c.name)
+			}
+			if m := edSave.FindStringSubmatch(line); m != nil {
+				x.writeFile(c, x.codePath(strings.TrimSpace(m[1])), Write, false)
 			}
 		}
 	}

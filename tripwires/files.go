@@ -265,8 +265,7 @@ func progTouch(x *evaluation, c *command) {
 	p := parseArgs(c.args, optSpec{short: "drt", long: []string{"--date", "--reference"}})
 	for _, w := range p.operands {
 		for _, l := range x.locateTarget(c, w) {
-			if l.place == string(paths.Tripline) && !l.res.Settings && !l.res.Exists && !l.res.Denied {
-				x.tamper(c, &l, "a file would be there that was not: some say something by that alone")
+			if x.appearsAmongOwn(c, &l) {
 				continue
 			}
 			if l.res.Sensitive != "" || l.place == string(paths.Tripline) {
@@ -279,14 +278,25 @@ func progTouch(x *evaluation, c *command) {
 	}
 }
 
+// appears judges what makes an empty file, a directory, a FIFO: harmless, except where a name says something by being there.
+func (x *evaluation) appears(c *command, w shell.Word) {
+	for _, l := range x.locateTarget(c, w) {
+		x.appearsAmongOwn(c, &l)
+	}
+}
+
+func (x *evaluation) appearsAmongOwn(c *command, l *located) bool {
+	if l.place != string(paths.Tripline) || l.res.Settings || l.res.Exists || l.res.Denied {
+		return false
+	}
+	x.tamper(c, l, "something would be there that was not, which may say something, or stand in the way, by that alone")
+	return true
+}
+
 func progMkdir(x *evaluation, c *command) {
 	p := parseArgs(c.args, optSpec{short: "m", long: []string{"--mode"}})
 	for _, w := range p.operands {
-		for _, l := range x.locateTarget(c, w) {
-			if l.place == string(paths.Tripline) && !l.res.Settings && !l.res.Exists && !l.res.Denied {
-				x.tamper(c, &l, "a directory would be there that was not: it may stand in the way of a file")
-			}
-		}
+		x.appears(c, w)
 	}
 	x.execute(c)
 }
