@@ -298,6 +298,9 @@ func (r *run) finish() {
 		return
 	}
 	r.result.Detail = fmt.Sprintf("%d records in %d segments are as they were written", r.result.Size, len(r.result.Segments))
+	if len(r.result.Segments) == 1 {
+		r.result.Detail = fmt.Sprintf("%d records in one segment are as they were written", r.result.Size)
+	}
 	if len(r.result.Segments) == 0 {
 		r.result.Detail = "there are no records"
 	}

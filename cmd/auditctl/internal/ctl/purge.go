@@ -89,7 +89,7 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 		a.notes(k)
 	}
 	n, err := pl.carryOut()
-	fmt.Fprintf(a.Out, "deleted %d files\n", n)
+	fmt.Fprintf(a.Out, "deleted %s\n", count(n, "file"))
 	a.sayLeft(pl)
 	if err != nil {
 		return failf("run it again to delete the rest", "%v", err)

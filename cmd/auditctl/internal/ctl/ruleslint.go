@@ -42,9 +42,9 @@ func (a *app) runRulesLint(ctx context.Context, f format, args []string) error {
 		found = append([]tripwires.LintFinding{{File: dir, Line: 1, Col: 1, Severity: tripwires.LintWarning,
 			Text: fmt.Sprintf("other users may put rules into this directory (mode %#o): chmod 700", fi.Mode().Perm())}}, found...)
 	}
-	count := map[string]int{}
+	by := map[string]int{}
 	for _, x := range found {
-		count[x.Severity]++
+		by[x.Severity]++
 	}
 	switch f {
 	case formatJSON:
@@ -66,8 +66,12 @@ func (a *app) runRulesLint(ctx context.Context, f format, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "%d files: %d errors, %d warnings, %d notes\n", len(files), count[tripwires.LintError], count[tripwires.LintWarning], count[tripwires.LintNote])
-	if count[tripwires.LintError] > 0 {
+	if len(files) == 0 {
+		a.sayNoRules()
+	} else {
+		fmt.Fprintf(a.Err, "%s: %s, %s, %s\n", count(len(files), "file"), count(by[tripwires.LintError], "error"), count(by[tripwires.LintWarning], "warning"), count(by[tripwires.LintNote], "note"))
+	}
+	if by[tripwires.LintError] > 0 {
 		return quiet(exitError)
 	}
 	return nil
@@ -94,4 +98,9 @@ func (a *app) rulesFiles(names []string) (files []tripwires.File, dir string, er
 		files = append(files, f)
 	}
 	return files, "", nil
+}
+
+// sayNoRules tells what there is to do for a person who has no rules yet.
+func (a *app) sayNoRules() {
+	fmt.Fprintf(a.Err, "you have no rules of your own; the built-in ones are in force: %s\n", a.paste("rules", "list"))
 }

@@ -36,9 +36,13 @@ func (a *app) runRulesTest(args []string) error {
 		return failf("", "%v", err)
 	}
 	if len(failures) > 0 {
-		fmt.Fprintf(a.Err, "%d of %d cases of %d rules fail\n", len(failures), cases, rules)
+		fmt.Fprintf(a.Err, "%d of %s of %s fail\n", len(failures), count(cases, "case"), count(rules, "rule"))
 		return quiet(exitError)
 	}
-	fmt.Fprintf(a.Out, "%d rules, %d cases: all pass\n", rules, cases)
+	if len(files) == 0 {
+		a.sayNoRules()
+		return nil
+	}
+	fmt.Fprintf(a.Out, "%s, %s: all pass\n", count(rules, "rule"), count(cases, "case"))
 	return nil
 }

@@ -86,7 +86,7 @@ func parseAnchors(texts []string) ([]audit.Anchor, error) {
 			f = f[1:]
 		}
 		if len(f) != 2 {
-			return nil, usagef(`--anchor %q is not "SEQ ROOT"`, t)
+			return nil, usagef(`--anchor %q is not "SEQ ROOT", as a denial says it: [log SEQ ROOT]`, t)
 		}
 		seq, err := strconv.ParseUint(f[0], 10, 64)
 		if err != nil || seq == 0 || len(f[1]) < 16 {
