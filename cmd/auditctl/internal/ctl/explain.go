@@ -90,8 +90,11 @@ func (a *app) runExplain(ctx context.Context, o *explainOptions, args []string) 
 	if o.tool != "" {
 		line.Tool = o.tool
 		line.Input = json.RawMessage(o.input)
-		if !json.Valid(line.Input) {
-			return usagef("--input is not valid JSON")
+		switch {
+		case o.input == "":
+			return usagef(`--tool needs --input, for example: --tool Read --input '{"file_path":"/etc/hosts"}'`)
+		case !json.Valid(line.Input):
+			return usagef(`--input is not valid JSON; it is the tool's input as the agent sends it, for example '{"file_path":"/etc/hosts"}'`)
 		}
 	} else {
 		line.Input, _ = json.Marshal(strings.Join(args, " "))
@@ -133,6 +136,9 @@ func (a *app) newExplainer(o *explainOptions) (*explainer, error) {
 	return x, nil
 }
 
+// errNoCall is a line of JSON that lacks what a call has.
+var errNoCall = errors.New("tool and input are needed")
+
 // batchLine is one line of a batch file. Unknown keys are allowed: other tools' corpora carry their own.
 type batchLine struct {
 	ID      string
@@ -167,8 +173,9 @@ func (b *batchLine) UnmarshalJSON(data []byte) error {
 		}
 		id = n.String()
 	}
+	b.ID = id // also of a line that is no call: its answer must be told from others
 	if raw.Tool == "" || len(raw.Input) == 0 || string(raw.Input) == "null" {
-		return errors.New("tool and input are needed")
+		return errNoCall
 	}
 	*b = batchLine{ID: id, Tool: raw.Tool, Input: raw.Input, Cwd: raw.Cwd, Home: raw.Home, Project: raw.Project}
 	return nil
@@ -239,9 +246,12 @@ func (a *app) explainBatch(ctx context.Context, x *explainer, name string) error
 		case err != nil:
 			d = undecodable(err)
 		default:
-			if uerr := json.Unmarshal(line, &b); uerr != nil {
+			switch uerr := json.Unmarshal(line, &b); {
+			case errors.Is(uerr, errNoCall):
+				d = undecodable(errNoCall)
+			case uerr != nil:
 				d = undecodable(errors.New("not a call in JSON"))
-			} else {
+			default:
 				d, _ = x.judge(ctx, b)
 			}
 		}
