@@ -4,6 +4,7 @@ package ctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -95,7 +96,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found, 7 daemon unreachable.`,
 			}
 			card, err := c.Approval(cmd.Context(), args[0])
 			if err != nil {
-				return a.controlError(err)
+				return a.cardError(err)
 			}
 			if out.value == formatJSON {
 				return writeJSON(a.Out, card)
@@ -185,7 +186,7 @@ func (a *app) decide(ctx context.Context, verb, id, reason string, f format) err
 	}
 	card, err := c.Decide(ctx, id, control.DecideRequest{Decision: verb, Reason: reason, Proof: a.proof()})
 	if err != nil {
-		return a.controlError(err)
+		return a.cardError(err)
 	}
 	if f == formatJSON {
 		return writeJSON(a.Out, card)
@@ -197,6 +198,16 @@ func (a *app) decide(ctx context.Context, verb, id, reason string, f format) err
 			stamp(card.Expires.In(a.Now().Location())))
 	}
 	return nil
+}
+
+// cardError is an answer about one card. Where there is none, the list of all may show what was meant.
+func (a *app) cardError(err error) error {
+	err = a.controlError(err)
+	var e *Error
+	if errors.As(err, &e) && e.Code == exitNothing && len(e.Hints) == 0 {
+		e.Hints = []string{"see " + a.paste("approvals", "list", "--all")}
+	}
+	return err
 }
 
 // proof is what this program can show for the person at the keyboard.
