@@ -158,8 +158,24 @@ func mark(p config.Places) error {
 	if err := os.MkdirAll(p.RunDir, 0o700); err != nil {
 		return failf("", "the mark that keeps hooks from starting it cannot be left: %v", err)
 	}
-	if err := renameio.WriteFile(p.StoppedFile, []byte("stopped by auditctl stop; auditctl start removes this\n"), 0o600, renameio.IgnoreUmask()); err != nil {
+	err := leave(p.StoppedFile, func(path string, text []byte) error {
+		return renameio.WriteFile(path, text, 0o600, renameio.IgnoreUmask())
+	})
+	if err != nil {
 		return failf("", "the mark that keeps hooks from starting it cannot be left: %v", err)
 	}
 	return nil
+}
+
+// leave writes the mark. That it is there is what counts, so on a full disk it stays empty: a name may still have room.
+func leave(path string, write func(string, []byte) error) error {
+	err := write(path, []byte("stopped by auditctl stop; auditctl start removes this\n"))
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
