@@ -169,6 +169,48 @@ func TestManyStartsAtOnceMakeOneDaemon(t *testing.T) {
 	}
 }
 
+// A restart succeeds among hooks that start the daemon as soon as it is away, and no call goes unjudged.
+func TestARestartSucceedsInACrowdOfHooks(t *testing.T) {
+	t.Parallel()
+	bin := build(t)
+	home, err := os.MkdirTemp("", "tl") // short, for the socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	t.Cleanup(func() { endDaemons(home, bin) })
+	env := []string{"HOME=" + home, "PATH=/usr/bin:/bin", "TRIPLINE_METRICS_LISTEN=off"}
+	ctl := func(args ...string) string {
+		cmd := exec.Command(filepath.Join(bin, "auditctl"), args...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	ctl("start")
+	state := home + "/.local/state/tripline"
+	for round := range 4 {
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				cmd := exec.Command(filepath.Join(bin, "tripline-hook"), "-s", state+"/run/hook.sock", "claude", "PreToolUse", "--",
+					filepath.Join(bin, "triplined"), "--on-demand", "--home="+home, "--metrics-listen=off")
+				cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s","transcript_path":"","cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf /"},"tool_use_id":"t%d-%d"}`, round, i))
+				out, err := cmd.Output()
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), `"deny"`) {
+					t.Errorf("the hook answered %v, %s", err, out)
+				}
+			})
+		}
+		ctl("restart")
+		wg.Wait()
+	}
+	ctl("verify")
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

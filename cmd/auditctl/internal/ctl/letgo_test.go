@@ -95,3 +95,14 @@ func TestUninstallDoesNotWaitWhereNoSessionRuns(t *testing.T) {
 		t.Errorf("%v, said %q and %q", err, out.String(), errs.String())
 	}
 }
+
+// A daemon whose lock file was removed still writes the log that purge would delete.
+func TestNothingIsPurgedUnderADaemonThatAnswers(t *testing.T) {
+	t.Parallel()
+	p := statusServer(t, func(int64) []control.LiveSession { return nil })
+	p.LockFile = filepath.Join(t.TempDir(), "none")
+	a := &app{Env: Env{Getenv: func(string) string { return "" }}}
+	if err := a.mayPurge(t.Context(), p); err == nil || !strings.Contains(err.Error(), "a daemon answers") {
+		t.Errorf("purge goes on: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 		return failf("nothing was deleted", "%v", err)
 	}
 	if !o.dryRun {
-		if err := a.mayPurge(p); err != nil {
+		if err := a.mayPurge(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 		return failf("nothing else was deleted", "%s was not told all of it: %v", k.Name(), err)
 	}
 	// once more: it may have been started while the question stood there
-	if err := a.mayPurge(p); err != nil {
+	if err := a.mayPurge(ctx, p); err != nil {
 		return err
 	}
 	if k.Name() == service.None {
@@ -98,12 +99,15 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 }
 
 // mayPurge refuses while something still uses what would go.
-func (a *app) mayPurge(p config.Places) error {
+func (a *app) mayPurge(ctx context.Context, p config.Places) error {
 	switch pid, err := service.Holder(p.LockFile); {
 	case err != nil:
 		return failf("nothing was deleted", "%v", err)
 	case pid != 0:
 		return failf("stop it first: "+a.paste("stop"), "a daemon runs (pid %d)", pid)
+	}
+	if st, err := a.ask(ctx, p); err == nil { // its lock file is gone; it ends by itself when it sees that
+		return failf("end it first: kill "+strconv.Itoa(st.PID), "a daemon answers (pid %d)", st.PID)
 	}
 	switch w, err := a.wired(p); {
 	case err != nil:

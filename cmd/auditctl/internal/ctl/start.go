@@ -111,13 +111,13 @@ func (a *app) runRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	old, _ := service.Holder(p.LockFile) // looked at before it ends: one that a hook starts right after it is as good as ours
 	// one that the manager runs is ended by the manager, which holds the sockets meanwhile
 	if st, err := a.ask(ctx, p); err != nil || st.StartedBy != k.Name() {
 		if _, err := a.end(ctx, p); err != nil {
 			return err
 		}
 	}
-	old, _ := service.Holder(p.LockFile) // if a manager takes its time, it may answer once more
 	return a.bringUp(ctx, p, k, old, k.Restart)
 }
 
