@@ -138,10 +138,7 @@ func (l *linter) toolName(r *rule, p *pattern) {
 
 // knownTools are the names of tools that some agent is known to have.
 func knownTools() []string {
-	var out []string
-	for _, name := range []string{"Monitor", "PowerShell"} {
-		out = append(out, name)
-	}
+	out := []string{"Monitor", "PowerShell"}
 	for name := range shellTools {
 		out = append(out, name)
 	}

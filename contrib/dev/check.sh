@@ -12,7 +12,8 @@ done
 go tool -modfile=contrib/dev/tools/go.mod staticcheck ./...
 go mod tidy -diff
 if command -v shellcheck >/dev/null 2>&1; then
-	shellcheck -s sh contrib/dev/*.sh contrib/bench/*.sh contrib/e2e/*.sh hooks/scripts/claude/*.sh
+	shellcheck -s sh contrib/dev/*.sh contrib/bench/*.sh contrib/e2e/fetch-claude.sh contrib/demo/*.sh hooks/scripts/claude/*.sh
+	shellcheck -s bash contrib/e2e/newuser.sh .ci/run
 else
 	echo "check: shellcheck is not installed; the shell scripts were not checked" >&2
 fi

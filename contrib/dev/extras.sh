@@ -34,7 +34,8 @@ add)
 	trap 'rm -rf "$pages"' EXIT
 	(cd "$here/../.." && go run -buildvcs=false ./cmd/auditctl/internal/gendocs man "$pages") || exit 0
 	for page in "$pages"/*.1; do
-		put "$man_dir/$(basename "$page")" <"$page"
+		name=$(basename "$page")
+		put "$man_dir/$name" <"$page"
 	done
 	;;
 remove) take "$bash_dir/auditctl" "$bash_dir/tripline" "$fish_dir/auditctl.fish" "$fish_dir/tripline.fish" "$man_dir"/auditctl.1 "$man_dir"/auditctl-*.1 ;;
