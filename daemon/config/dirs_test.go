@@ -10,8 +10,6 @@ import (
 	"testing"
 )
 
-func noEnv(string) string { return "" }
-
 // parse reads what Args wrote, as the daemon's command line is read.
 func parse(t *testing.T, args []string) Dirs {
 	t.Helper()
@@ -84,8 +82,8 @@ func TestFlagsGiveAnEmptyEnvironmentTheSamePlaces(t *testing.T) {
 				t.Fatalf("%v: all flags give %+v, %v; want %+v", env, got, err, want)
 			}
 			if len(args) == 0 {
-				if got, err := findPlaces(noEnv, passwd); err != nil || got != want {
-					t.Fatalf("%v: no flags, but an empty environment gives %+v, %v; want %+v", env, got, err, want)
+				if got, err := (Dirs{}).places(passwd); err != nil || got != want {
+					t.Fatalf("%v: no flags give %+v, %v; want %+v", env, got, err, want)
 				}
 			}
 		}

@@ -31,12 +31,12 @@ type Places struct {
 }
 
 // ErrNoHome is returned when nothing says where things are.
-var ErrNoHome = errors.New("neither TRIPLINE_HOME nor HOME is an absolute path, and the password database has no home directory")
+var ErrNoHome = errors.New("neither TRIPLINE_HOME nor HOME is an absolute path")
 
 // FindPlaces derives the places from the environment: $TRIPLINE_HOME holds everything when it is set; otherwise the XDG
-// variables decide, with their usual defaults under $HOME. Without HOME, the home directory of the password database counts.
-// Relative values of XDG variables are ignored, as their specification demands; a relative TRIPLINE_HOME is an error, since
-// a silent fallback would split one install in two.
+// variables decide, with their usual defaults under $HOME. Relative values of XDG variables are ignored, as their
+// specification demands; a relative TRIPLINE_HOME, and a HOME that is needed and not there, are errors, since a silent fallback
+// would split one install in two. The password database only says what ~ is where HOME does not.
 func FindPlaces(getenv func(string) string) (Places, error) { return findPlaces(getenv, passwdHome) }
 
 func findPlaces(getenv func(string) string, passwd func() string) (Places, error) {
@@ -54,7 +54,7 @@ func findPlaces(getenv func(string) string, passwd func() string) (Places, error
 		return p, nil
 	}
 	configHome, stateHome := absOrEmpty(getenv("XDG_CONFIG_HOME")), absOrEmpty(getenv("XDG_STATE_HOME"))
-	if home == "" && (configHome == "" || stateHome == "") {
+	if !filepath.IsAbs(getenv("HOME")) && (configHome == "" || stateHome == "") {
 		return Places{}, ErrNoHome
 	}
 	if configHome == "" {
