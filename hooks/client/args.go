@@ -9,7 +9,7 @@ import (
 	"github.com/tripline-sh/tripline/hooks/wire"
 )
 
-const usage = "usage: tripline-hook -s SOCKET [-u UID] [-q SPOOLDIR] [-t MS] [-o allow] [-n TOKEN] AGENT EVENT [-- DAEMON ARG...]\n"
+const usage = "usage: tripline-hook -s SOCKET [-u UID] [-q SPOOLDIR] [-t MS] [-o allow] [-n TOKEN] [-x N] AGENT EVENT [-- DAEMON ARG...]\n"
 
 // args is a command line.
 type args struct {
@@ -19,6 +19,7 @@ type args struct {
 	patience  time.Duration // from the start of main to the moment when we answer ourselves; 0 = the event's default
 	downAllow bool          // let gate events pass while there is no daemon
 	token     string
+	shift     int // added to the exit code, see maxShift
 	agent     string
 	event     string
 	daemon    []string // the command line that starts the daemon; nil = nothing does
@@ -30,9 +31,16 @@ const startMark = "--"
 // maxPatience keeps a mistyped -t from overflowing anything.
 const maxPatience = 24 * time.Hour
 
+// A shell in front of the hook runs a file that is no program as a script, and so takes an exit code of 0 from a file of blanks. Codes
+// that are shifted come from the hook alone. Neither of them may be one that means something already: 0 to 2, 126 and more.
+const (
+	minShift = 3
+	maxShift = 123
+)
+
 // parseArgs reads a command line, without the program's name. ownUID stands in for -u. Every option takes one value, stands
-// once, and stands before AGENT. What it returns on failure says what is wrong without repeating what was given: it goes to the
-// model, and the arguments hold a token.
+// once, and stands before AGENT. On failure a holds the options before the broken one, and wrong says what is wrong without repeating
+// what was given: it goes to the model, and the arguments hold a token.
 func parseArgs(in []string, ownUID uint32) (a args, wrong string) {
 	a.uid = ownUID
 	var seen [256]bool
@@ -121,6 +129,12 @@ func (a *args) set(opt byte, v string) (wrong string) {
 			return "-n is too long"
 		}
 		a.token = v
+	case 'x':
+		n, err := strconv.ParseUint(v, 10, 8)
+		if err != nil || n < minShift || n > maxShift {
+			return "-x is not a number from 3 to 123"
+		}
+		a.shift = int(n)
 	default:
 		return "unknown option"
 	}

@@ -57,11 +57,11 @@ type hook struct {
 	spoke bool   // stdout may hold something already: it is written once
 }
 
-// Run does the whole work of one tripline-hook and returns its exit code, 0 or 2. It never panics.
+// Run does the whole work of one tripline-hook and returns its exit code: 0 or 2, plus what -x says. It never panics.
 func Run(p Process) int {
 	a, wrong := parseArgs(p.Args, uint32(syscall.Geteuid()))
 	if wrong != "" {
-		return refuseArgs(p, wrong)
+		return a.shift + refuseArgs(p, wrong)
 	}
 	h := &hook{p: p, a: a}
 	h.class, _ = classify(a.agent, a.event)
@@ -69,7 +69,7 @@ func Run(p Process) int {
 		h.a.patience = h.class.patience()
 	}
 	h.deadline = p.Started.Add(h.a.patience)
-	return h.answer(h.exchange)
+	return a.shift + h.answer(h.exchange)
 }
 
 // answer gives the agent what exchange brought, or an answer of our own if it brought none or panicked.

@@ -40,7 +40,7 @@ func TestEveryCannedDenyIsPlainAndBounded(t *testing.T) {
 				if len(why) >= 2000 || strings.ContainsFunc(why, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 					t.Errorf("fault %d: the reason is too long or not plain: %q", f, why)
 				}
-				if !strings.Contains(stdout, why) || !strings.HasSuffix(why, " (rule "+f.Rule()+")") || !strings.Contains(why, "Do not retry") {
+				if !strings.Contains(stdout, why) || !strings.HasSuffix(why, " [rule "+f.Rule()+"]") || !strings.Contains(why, "Do not retry") {
 					t.Errorf("fault %d: stdout is %s", f, stdout)
 				}
 				away := f == spool.Absent || f == spool.Unreachable
@@ -163,8 +163,10 @@ func TestStdoutIsWrittenOnce(t *testing.T) {
 func TestParseArgsTakesEveryOption(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]args{
-		"-n tok -o allow -t 250 -q /q -u 0 -s /s claude Stop": {socket: "/s", spool: "/q", patience: 250 * time.Millisecond, downAllow: true,
-			token: "tok", agent: "claude", event: "Stop"},
+		"-x 64 -n tok -o allow -t 250 -q /q -u 0 -s /s claude Stop": {socket: "/s", spool: "/q", patience: 250 * time.Millisecond, downAllow: true,
+			token: "tok", shift: 64, agent: "claude", event: "Stop"},
+		"-x 3 -s /s claude Stop":      {socket: "/s", uid: 7, shift: 3, agent: "claude", event: "Stop"},
+		"-x 123 -s /s claude Stop":    {socket: "/s", uid: 7, shift: 123, agent: "claude", event: "Stop"},
 		"-s /s claude Stop":           {socket: "/s", uid: 7, agent: "claude", event: "Stop"},
 		"-s /s claude Stop -- /d":     {socket: "/s", uid: 7, agent: "claude", event: "Stop", daemon: []string{"/d"}},
 		"-s /s claude Stop -- /d -- ": {socket: "/s", uid: 7, agent: "claude", event: "Stop", daemon: []string{"/d", "--"}},
@@ -207,6 +209,31 @@ func TestABrokenLineBlocksNothingThatWaitsForNoVerdict(t *testing.T) {
 	}
 }
 
+// A shell in front takes no other codes than shifted ones for an answer, so that all have to be, whatever goes wrong.
+func TestEveryExitCodeIsShifted(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{
+		"-x 64 -s /nowhere/s claude PreToolUse":          66,
+		"-x 64 -s /nowhere/s claude ConfigChange":        66,
+		"-x 64 -s /nowhere/s claude Stop":                64,
+		"-x 64 -o allow -s /nowhere/s claude PreToolUse": 64,
+		"-s /nowhere/s -x 3 claude PreToolUse":           5,
+		"-x 64 claude PreToolUse":                        66,
+		"-x 64 claude Stop":                              64,
+		"-x 64 -x 64 claude PreToolUse":                  66,
+		"-x 64 -z":                                       66,
+		"-x 2 -s /nowhere/s claude PreToolUse":           2, // before it is understood there is nothing to shift by
+		"-x 124 -s /nowhere/s claude PreToolUse":         2,
+		"-x":                                             2,
+	} {
+		h, _ := testHook(t, "PreToolUse")
+		h.p.Args = strings.Fields(line)
+		if exit := Run(h.p); exit != want {
+			t.Errorf("%q: exit %d, want %d", line, exit, want)
+		}
+	}
+}
+
 // Whatever the command line, its parts do not come back in the refusal: one of them is the token.
 func FuzzParseArgs(f *testing.F) {
 	f.Add("-s\x00/s\x00-n\x00secret-token\x00claude\x00PreToolUse")
@@ -217,13 +244,15 @@ func FuzzParseArgs(f *testing.F) {
 	} {
 		f.Add(strings.ReplaceAll(line, " ", "\x00"))
 	}
+	f.Add("-x\x0064\x00-s\x00/s\x00claude\x00PreToolUse")
 	f.Add("\x00-\x00--\x00-\xff\x00x")
 	f.Fuzz(func(t *testing.T, line string) {
 		in := strings.Split(line, "\x00")
 		a, wrong := parseArgs(in, 1)
 		switch wrong {
 		case "":
-			if a.socket == "" || a.socket[0] != '/' || a.event == "" || len(a.event) > wire.MaxName || len(a.token) > wire.MaxToken || !knownAgent(a.agent) {
+			if a.socket == "" || a.socket[0] != '/' || a.event == "" || len(a.event) > wire.MaxName || len(a.token) > wire.MaxToken || !knownAgent(a.agent) ||
+				a.shift != 0 && (a.shift < minShift || a.shift > maxShift) {
 				t.Errorf("took %q for %+v", in, a)
 			}
 			// What starts the daemon is what stands behind the first mark that is no option's value, and nothing else.

@@ -110,5 +110,5 @@ func reason(f spool.Fault, start string) string {
 	default:
 		what, advice = "the hook itself failed.", "The user should report this; until it is fixed, calls stay refused."
 	}
-	return head + what + tail + advice + " (rule " + f.Rule() + ")"
+	return head + what + tail + advice + " [rule " + f.Rule() + "]"
 }
