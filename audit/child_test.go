@@ -43,7 +43,11 @@ func childCommand(t *testing.T, test, role, dir string, as *syscall.Credential) 
 		program, err := os.ReadFile(exe)
 		must(t, err)
 		exe = filepath.Join(dir, "child.test")
-		must(t, os.WriteFile(exe, program, 0o755))
+		// a child that another test starts meanwhile must not hold the file open: it could not be run then
+		syscall.ForkLock.RLock()
+		err = os.WriteFile(exe, program, 0o755)
+		syscall.ForkLock.RUnlock()
+		must(t, err)
 		must(t, os.Chmod(dir, 0o777))
 	}
 	cmd := exec.Command(exe, "-test.run=^"+test+"$", "-test.count=1")

@@ -60,10 +60,19 @@ func (p *patient) link(from, to string) {
 	if os.Link(from, to) == nil {
 		return
 	}
+	p.copy(from, to)
+}
+
+func (p *patient) copy(from, to string) {
+	p.t.Helper()
 	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, b, 0o755)
+	if err != nil {
+		p.t.Fatal(err)
 	}
+	// a child that another test starts meanwhile must not hold the file open: it could not be run then
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(to, b, 0o755)
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -233,7 +242,7 @@ func TestDoctorNamesWhatIsBrokenAndWhatMendsIt(t *testing.T) {
 		{name: "the daemon's program was replaced since it started", canary: true, want: "daemon.replaced=auditctl restart",
 			after: func(p *patient) {
 				p.must(os.Remove(p.bin + "/triplined"))
-				p.must(os.WriteFile(p.bin+"/triplined", []byte(p.read(programs+"/triplined")), 0o755))
+				p.copy(programs+"/triplined", p.bin+"/triplined")
 			}},
 		{name: "another program stands in the hook's place", want: "programs.foreign=make up",
 			after: func(p *patient) { p.must(os.Remove(p.bin + "/tripline-hook")); p.trap(p.bin + "/tripline-hook") }},
@@ -373,7 +382,7 @@ func TestDoctorNamesWhatIsBrokenAndWhatMendsIt(t *testing.T) {
 		{name: "PATH finds another install first", canary: true, want: "path.copy=export PATH=\"$HOME/.local/bin:$PATH\"",
 			after: func(p *patient) {
 				p.must(os.Mkdir(p.home+"/other", 0o700))
-				p.must(os.WriteFile(p.home+"/other/auditctl", []byte(p.read(programs+"/auditctl")), 0o755))
+				p.copy(programs+"/auditctl", p.home+"/other/auditctl")
 				p.setenv("PATH=" + p.home + "/other:" + p.bin)
 			}},
 		{name: "PATH finds nothing of ours", canary: true, want: "path.missing=export PATH=\"$HOME/.local/bin:$PATH\"",

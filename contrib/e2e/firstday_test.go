@@ -46,6 +46,9 @@ func copyFile(t testing.TB, from, to string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	// a child that another test starts meanwhile must not hold the file open: it could not be run then
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
 	if err == nil {
 		_, err = io.Copy(out, in)

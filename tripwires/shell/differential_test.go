@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,7 +32,11 @@ func TestExpansionAgreesWithBash(t *testing.T) {
 	}
 	// One write for each record, since stubs may run at the same time.
 	stub := "#!" + bash + "\nprintf '%s\\0' \"$PWD\" \"$@\" $'\\1' >> \"$SHOW_LOG\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "show"), []byte(stub), 0o700); err != nil {
+	// a child that another test starts meanwhile must not hold the file open: it could not be run then
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(filepath.Join(bin, "show"), []byte(stub), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range stubTools {

@@ -49,7 +49,10 @@ func daemonProcess(t *testing.T, name, lock string) *exec.Cmd {
 	program := filepath.Join(t.TempDir(), name)
 	if err := os.Link(self, program); err != nil {
 		b, rerr := os.ReadFile(self)
-		if err := errors.Join(rerr, os.WriteFile(program, b, 0o700)); err != nil {
+		syscall.ForkLock.RLock() // as in machine.write
+		err := os.WriteFile(program, b, 0o700)
+		syscall.ForkLock.RUnlock()
+		if err := errors.Join(rerr, err); err != nil {
 			t.Fatal(err)
 		}
 	}
