@@ -211,7 +211,7 @@ func denied(t *testing.T, got result, event, rule string) {
 		prefix, suffix = `{"decision":"block","reason":"`, `"}`
 	}
 	if got.exit != 2 || got.stderr != wantErr || !strings.HasPrefix(got.stdout, prefix) || !strings.HasSuffix(got.stdout, suffix) ||
-		!strings.Contains(got.stdout, "(rule "+rule+")") {
+		!strings.Contains(got.stdout, "[rule "+rule+"]") {
 		t.Errorf("got exit %d, stdout %q, stderr %q; want exit 2, stdout %s...%s, stderr %q", got.exit, got.stdout, got.stderr, prefix, suffix, wantErr)
 	}
 }

@@ -117,7 +117,7 @@ func TestAHookThatIsEndedWhileTheDaemonStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := wait()
-	if got.exit != 2 || !strings.Contains(got.stdout, "(rule hook.interrupted)") && !strings.Contains(got.stdout, "(rule daemon.unreachable)") {
+	if got.exit != 2 || !strings.Contains(got.stdout, "[rule hook.interrupted]") && !strings.Contains(got.stdout, "[rule daemon.unreachable]") {
 		t.Errorf("got %+v", got)
 	}
 	f, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the daemon to read it
