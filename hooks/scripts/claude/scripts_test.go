@@ -100,6 +100,7 @@ func TestConformance(t *testing.T) {
 		}
 		return path
 	}
+	elf := "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xff\xff\x01\x00\x00\x00" // of no processor
 	broken := []string{
 		filepath.Join(dir, "missing"),
 		dir,
@@ -109,7 +110,28 @@ func TestConformance(t *testing.T) {
 		file("odd-code", "#!/bin/sh\nexit 77\n", 0o755),
 		file("killed", "#!/bin/sh\nkill -KILL $$\n", 0o755),
 		file("crashes", "#!/bin/sh\nkill -SEGV $$\n", 0o755),
+		// what the system does not run, a shell runs as a script
+		file("newline", "\n", 0o755),
+		file("blanks", " \t\n\n  ", 0o755),
+		file("comment", "# nothing", 0o755),
+		file("comments", "\n# a\n\n# b\n", 0o755),
+		file("colon", ":\n", 0o755),
+		file("passes", "exit 0\n", 0o755),
+		file("denies", "exit 2\n", 0o755),
+		file("syntax", "(\n", 0o755),
+		file("zeros", strings.Repeat("\x00", 4096), 0o755),
+		file("zeros-after-a-line", "\n"+strings.Repeat("\x00", 4096), 0o755),
+		file("other-processor", elf+strings.Repeat("\x00", 200), 0o755),
+		file("other-processor-with-lines", elf+"\n#\n:\n", 0o755),
+		file("cut", string(start(t, filepath.Join(bin, "tripline-hook"), 40)), 0o755),
+		file("lacks-the-rest", string(start(t, filepath.Join(bin, "tripline-hook"), 4096)), 0o755),
+		// programs, but not ours
+		file("no-interpreter", "#!"+filepath.Join(dir, "missing")+"\n", 0o755),
+		file("says-yes", "#!/bin/sh\nexit 0\n", 0o755),
+		file("says-no", "#!/bin/sh\nexit 2\n", 0o755),
+		"/bin/true",
 	}
+	shells := shells(t)
 	agenttest.Run(t, claude.Adapter{}, agenttest.Config{
 		Captures: captures,
 		Events:   claude.Events(),
@@ -124,12 +146,19 @@ func TestConformance(t *testing.T) {
 		Fallbacks: func(name string) []event.Reply {
 			all := []event.Reply{run(t, nil, nil, "/bin/sh", script, filepath.Join(bin, "tripline-hook"), "-s", filepath.Join(dir, "absent"), "claude", name)}
 			for _, b := range broken {
-				all = append(all, run(t, nil, nil, "/bin/sh", script, b, "-s", "/run/hook.sock", "claude", name, "--", "/usr/local/bin/triplined"))
+				for _, sh := range shells {
+					r := run(t, nil, nil, sh, script, b, "-s", "/run/hook.sock", "claude", name, "--", "/usr/local/bin/triplined")
+					r.Stderr = ours.Find(r.Stderr) // a shell that cannot run a file has its say before
+					all = append(all, r)
+				}
 			}
 			return all
 		},
 	})
 }
+
+// ours is what the script itself writes to stderr: the last line.
+var ours = regexp.MustCompile(`(?m)^tripline: .*\n\z`)
 
 // reads is how the client takes a hook's reply if it knows nothing of onFailure: only exit code 2 blocks for certain.
 func reads(name string, r event.Reply) event.Decision {
@@ -213,15 +242,7 @@ func TestTheEnvironmentDecidesNothing(t *testing.T) {
 		"TRIPLINE_HOME=/nowhere", "TRIPLINE_SOCKET=/nowhere", "bin=" + evil, "event=Stop", "code=0", "GOMAXPROCS=99999999", "GOTRACEBACK=crash",
 		"BASH_FUNC_printf%%=() { exit 0; }", "BASH_FUNC_[%%=() { exit 0; }", "BASH_FUNC_exec%%=() { exit 0; }", "BASH_FUNC_unset%%=() { exit 0; }",
 	}
-	shells := []string{"/bin/sh"}
-	if bash, err := exec.LookPath("bash"); err == nil { // as some systems have it for sh
-		sh := filepath.Join(t.TempDir(), "sh")
-		if err := os.Symlink(bash, sh); err != nil {
-			t.Fatal(err)
-		}
-		shells = append(shells, sh)
-	}
-	for _, sh := range shells {
+	for _, sh := range shells(t) {
 		for _, b := range []string{hook, "/nowhere/tripline-hook"} {
 			for _, v := range vars {
 				r := run(t, payload, []string{v}, "/usr/bin/env", append([]string{"-i", sh, script, b}, args...)...)
@@ -231,6 +252,30 @@ func TestTheEnvironmentDecidesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// shells are the sh of this system, and bash as some others have it for sh.
+func shells(t *testing.T) []string {
+	t.Helper()
+	all := []string{"/bin/sh"}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		sh := filepath.Join(t.TempDir(), "sh")
+		if err := os.Symlink(bash, sh); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, sh)
+	}
+	return all
+}
+
+// start is how a file begins.
+func start(t *testing.T, path string, n int) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[:n]
 }
 
 // programs builds the hook and the daemon.

@@ -5,7 +5,9 @@
 #
 # BINARY is an absolute path; without it the binary is /usr/local/bin/tripline-hook, else /usr/bin/tripline-hook. ARG... is the
 # command line of tripline-hook: -s SOCKET [...] claude EVENT [-- DAEMON ARG...]. What the binary answers is the answer. If it
-# gives none, events that wait for a verdict are denied (exit 2) and nothing else is blocked (exit 0).
+# gives none, events that wait for a verdict are denied (exit 2) and nothing else is blocked (exit 0). That it is an answer shows in
+# the exit code, to which the binary adds 64 (-x): a shell runs a file that the system cannot run as a script of its own, and such a
+# file, of blanks or for another processor, may end with 0 or 2.
 #
 # No variable of the environment is used. Some reach the shell itself before this text does (SHELLOPTS where sh is bash, LD_PRELOAD
 # everywhere): hooks.json puts `/usr/bin/env -i` in front, and README.md says what is left.
@@ -28,10 +30,10 @@ what='is missing'
 if [ -f "$bin" ] && [ -s "$bin" ] && [ -x "$bin" ]; then
 	code=0
 	exec 3>&2 2>/dev/null # stderr is the binary's: the shell has something to say when it is killed
-	(exec "$bin" "$@" 2>&3 3>&-) || code=$?
+	(exec "$bin" -x 64 "$@" 2>&3 3>&-) || code=$?
 	exec 2>&3 3>&-
-	case $code in 0 | 2) exit "$code" ;; esac
-	what="cannot be run or was ended (code $code)"
+	case $code in 64) exit 0 ;; 66) exit 2 ;; esac
+	what="cannot be run, was ended, or is no tripline-hook of this version (code $code)"
 elif [ -e "$bin" ]; then
 	what='is not a program'
 fi
