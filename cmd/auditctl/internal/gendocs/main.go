@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ctl"
@@ -38,7 +35,11 @@ func run(args []string) error {
 		page(&b, root)
 		return os.WriteFile(args[1], b.Bytes(), 0o644)
 	case "man":
-		return man(root, args[1])
+		date, err := manDate(os.Getenv("SOURCE_DATE_EPOCH"))
+		if err != nil {
+			return err
+		}
+		return man(root, args[1], date)
 	}
 	return fmt.Errorf("unknown form %q", args[0])
 }
@@ -56,7 +57,7 @@ func page(w io.Writer, root *cobra.Command) {
 		if text == "" {
 			text = c.Short
 		}
-		fmt.Fprintf(w, "```\n%s\n\n%s\n", c.UseLine(), strings.TrimSpace(text))
+		fmt.Fprintf(w, "```\n%s\n\n%s\n", synopsis(c), strings.TrimSpace(text))
 		if flags := usages(c); flags != "" {
 			fmt.Fprintf(w, "\n%s", flags)
 		}
@@ -78,6 +79,14 @@ func usages(c *cobra.Command) string {
 	return own.FlagUsages()
 }
 
+// synopsis is how a command is called. One that only groups others needs the name of one of them.
+func synopsis(c *cobra.Command) string {
+	if !c.HasAvailableSubCommands() {
+		return c.UseLine()
+	}
+	return c.CommandPath() + " COMMAND"
+}
+
 // each visits the available commands, parents first.
 func each(c *cobra.Command, fn func(*cobra.Command)) {
 	fn(c)
@@ -86,28 +95,4 @@ func each(c *cobra.Command, fn func(*cobra.Command)) {
 			each(sub, fn)
 		}
 	}
-}
-
-// man writes the pages, without a date: the same source gives the same bytes.
-func man(root *cobra.Command, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	date := time.Unix(0, 0).UTC()
-	var failed error
-	each(root, func(c *cobra.Command) {
-		c.DisableAutoGenTag = true
-		name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-		var b bytes.Buffer
-		header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "Tripline", Manual: "Tripline", Date: &date}
-		err := doc.GenMan(c, header, &b)
-		page := bytes.Replace(b.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name+".1"), page, 0o644)
-		}
-		if failed == nil {
-			failed = err
-		}
-	})
-	return failed
 }
