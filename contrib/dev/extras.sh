@@ -38,7 +38,14 @@ add)
 		put "$man_dir/$name" <"$page"
 	done
 	;;
-remove) take "$bash_dir/auditctl" "$bash_dir/tripline" "$fish_dir/auditctl.fish" "$fish_dir/tripline.fish" "$man_dir"/auditctl.1 "$man_dir"/auditctl-*.1 ;;
+remove)
+	take "$bash_dir/auditctl" "$bash_dir/tripline" "$fish_dir/auditctl.fish" "$fish_dir/tripline.fish" "$man_dir"/auditctl.1 "$man_dir"/auditctl-*.1
+	# directories that put could have made: rmdir takes only empty ones. One that XDG_DATA_HOME names was somebody's choice.
+	for dir in "$bash_dir" "$fish_dir" "$man_dir"; do
+		if rmdir "$dir" 2>/dev/null; then rmdir "$(dirname "$dir")" 2>/dev/null || true; fi
+	done
+	[ "$share" != "$HOME/.local/share" ] || rmdir "$share" 2>/dev/null || true
+	;;
 *)
 	echo "usage: extras.sh add AUDITCTL | remove" >&2
 	exit 2
