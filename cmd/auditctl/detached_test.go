@@ -123,6 +123,10 @@ func TestTheDaemonOutlivesTheProcessGroupThatStartedIt(t *testing.T) {
 		if fields[2] != self || fields[3] != self || fields[4] != "0" {
 			t.Errorf("process %s: group %s, session %s, terminal %s", self, fields[2], fields[3], fields[4])
 		}
+		// what told its starter why it does not come up is a file by now; only root can look at that
+		if to, err := os.Readlink(proc + "/fd/2"); err == nil && to != filepath.Join(home, ".local/state/tripline/triplined.log") {
+			t.Errorf("standard error is %s", to)
+		}
 		// the daemon keeps its memory from others; only root sees these
 		if environ, err := os.ReadFile(proc + "/environ"); err == nil && len(environ) != 0 {
 			t.Errorf("it has an environment: %q", environ)

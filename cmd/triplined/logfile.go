@@ -5,10 +5,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxLog is the size from which a start begins a new file. What one run says is bounded by what it meets; what many starts say
@@ -73,4 +76,17 @@ func openOrMove(path string) (f *os.File, again bool, err error) {
 		return f, false, err
 	}
 	return f, true, os.Rename(path, path+".1")
+}
+
+// letGo puts the log in the place of a standard error that is a pipe: who reads it waits for the daemon to come up and is told why if
+// it does not. Afterwards the daemon must not depend on a reader.
+func letGo(stderr io.Writer, log *os.File) error {
+	f, ok := stderr.(*os.File)
+	if !ok {
+		return nil
+	}
+	if fi, err := f.Stat(); err != nil || fi.Mode()&fs.ModeNamedPipe == 0 {
+		return err
+	}
+	return unix.Dup2(int(log.Fd()), int(f.Fd()))
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,5 +134,50 @@ func TestADaemonThatAHookStartsHeedsTheMarker(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(run1, "*.sock")); len(left) != 0 {
 		t.Errorf("sockets: %q", left)
+	}
+}
+
+func TestAStandardErrorThatIsAPipeIsLetGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, err := openLog(filepath.Join(dir, "d.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if _, err := w.WriteString("early\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := letGo(w, log); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString("late\n"); err != nil {
+		t.Fatal(err)
+	}
+	if heard, err := io.ReadAll(r); err != nil || string(heard) != "early\n" { // it ends: nobody can write to it any more
+		t.Errorf("the reader heard %q, %v", heard, err)
+	}
+	if b, err := os.ReadFile(log.Name()); err != nil || string(b) != "late\n" {
+		t.Errorf("the log holds %q, %v", b, err)
+	}
+	file, err := os.Create(filepath.Join(dir, "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, to := range []io.Writer{file, io.Discard} {
+		if err := letGo(to, log); err != nil {
+			t.Error(err)
+		}
+		fmt.Fprint(to, "x")
+	}
+	if b, err := os.ReadFile(file.Name()); err != nil || string(b) != "x" {
+		t.Errorf("a file holds %q, %v", b, err)
 	}
 }

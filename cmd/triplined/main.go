@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, manager
 		fmt.Fprintf(stderr, "triplined: TRIPLINE_HOME is in force: %s\n", places.TriplineHome)
 	}
 	logger := newLogger(stderr, getenv)
+	up := func() {} // once hooks are served
 	if path := o.logPath(places); path != "" {
 		f, err := openLog(path)
 		if err != nil {
@@ -69,6 +70,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, manager
 		defer f.Close()
 		logger = newLogger(f, getenv)
 		_ = debug.SetCrashOutput(f, debug.CrashOptions{}) // else the last words may be lost
+		up = func() {
+			if err := letGo(stderr, f); err != nil {
+				logger.Warn().Err(err).Msg("standard error stays a pipe")
+			}
+		}
 	}
 	if err := harden(); err != nil {
 		logger.Warn().Err(err).Msg("memory is not protected from this user's other processes")
@@ -85,7 +91,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, manager
 		Manager:   manager,
 	})
 	if err == nil {
-		err = d.Run(ctx, func() { ready(d, logger) })
+		err = d.Run(ctx, func() { ready(d, logger); up() })
 	}
 	switch {
 	case err == nil:

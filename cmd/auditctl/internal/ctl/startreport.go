@@ -31,7 +31,10 @@ func (a *app) notUp(ctx context.Context, k *keeper, cause error) error {
 			fmt.Fprintf(a.Err, "  %s\n", show.Line(line, 1000))
 		}
 	}
-	e.Hints = []string{"all that it said: " + k.Where(), "mend that, then: " + a.paste("start")}
+	if where := k.Where(); where != "" {
+		e.Hints = append(e.Hints, "all that it said: "+where)
+	}
+	e.Hints = append(e.Hints, "mend that, then: "+a.paste("start"))
 	return e
 }
 

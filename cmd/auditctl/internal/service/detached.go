@@ -8,13 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // detached is no manager at all: the daemon is a process of its own session, and hooks start it again when it is away.
 type detached struct {
 	in    Install
 	words logTail
+	early *early
 	note  string
 }
 
@@ -36,7 +39,6 @@ func (d *detached) Start(context.Context) (<-chan error, error) {
 	if err := os.MkdirAll(filepath.Dir(d.in.LogFile), 0o700); err != nil {
 		return nil, err
 	}
-	// what the daemon says before it has its own log open, and the last words of a crash
 	out, err := os.OpenFile(d.in.LogFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the daemon's log: %w", err)
@@ -48,25 +50,51 @@ func (d *detached) Start(context.Context) (<-chan error, error) {
 	d.words.mark()
 	cmd := exec.Command(d.in.Program, append(append([]string{}, d.in.Args...), "--started-by", "person", "--log-file", d.in.LogFile)...)
 	cmd.Dir, cmd.Env = "/", []string{}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	// What keeps it from coming up must reach a person also where no file can be written. The daemon puts its log in the place of this
+	// pipe as soon as it serves.
+	said, stderr, err := os.Pipe()
+	if err != nil {
 		return nil, fmt.Errorf("cannot start the daemon: %w", err)
 	}
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = out, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		said.Close()
+		return nil, fmt.Errorf("cannot start the daemon: %w", err)
+	}
+	e := listen(said)
+	d.early = e
 	done := make(chan error, 1)
 	go func() { // ends with the daemon, or with this process, which it outlives
-		done <- cmd.Wait()
+		err := cmd.Wait()
+		select {
+		case <-e.end:
+		case <-time.After(lastWordsTime): // somebody else has the pipe
+		}
+		done <- err
 	}()
 	return done, nil
 }
+
+// lastWordsTime bounds the wait for what a daemon that has ended said.
+const lastWordsTime = time.Second
 
 // Restart is Start: a daemon that runs is ended by whoever knows its process.
 func (d *detached) Restart(ctx context.Context) (<-chan error, error) { return d.Start(ctx) }
 
 func (d *detached) Stop(context.Context) error                { return nil }
 func (d *detached) Disable(context.Context) ([]string, error) { return nil, nil }
-func (d *detached) Where() string                             { return d.in.LogFile }
-func (d *detached) LastWords(context.Context) string          { return d.words.read() }
+func (d *detached) Where() string                             { return written(d.in.LogFile) }
+
+// LastWords are those of the log, and what was said beside it before the daemon served.
+func (d *detached) LastWords(context.Context) string {
+	words := d.words.read()
+	if d.early != nil {
+		words = strings.TrimPrefix(words+"\n"+d.early.text(), "\n")
+	}
+	return tail(words)
+}
 
 // Notes tells of another manager that may run a daemon.
 func (d *detached) Notes() []string {

@@ -134,6 +134,6 @@ func (l *launchd) Disable(ctx context.Context) ([]string, error) {
 	return nil, errors.Join(err, rerr)
 }
 
-func (l *launchd) Where() string                    { return l.in.LogFile }
+func (l *launchd) Where() string                    { return written(l.in.LogFile) }
 func (l *launchd) LastWords(context.Context) string { return l.words.read() }
 func (l *launchd) Notes() []string                  { return nil }

@@ -64,7 +64,7 @@ type Manager interface {
 	Stop(ctx context.Context) error
 	// Disable takes out what Start left on the machine, and names it. Files that are not ours stay.
 	Disable(ctx context.Context) (removed []string, err error)
-	// Where says in words for a person where the daemon's messages are.
+	// Where says in words for a person where the daemon's messages are; "" if there are none.
 	Where() string
 	// LastWords returns the daemon's newest messages since Start was called, at most some twenty lines; "" if there are none.
 	LastWords(ctx context.Context) string

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -56,4 +57,47 @@ func (l *logTail) read() string {
 func tail(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-maxTailLines):], "\n")
+}
+
+// written is the path of a file that holds something, "" for any other.
+func written(path string) string {
+	if fi, err := os.Lstat(path); err != nil || fi.Size() == 0 {
+		return ""
+	}
+	return path
+}
+
+// early is what a daemon says on a pipe until it serves or ends.
+type early struct {
+	end chan struct{} // closed when nobody can say more
+
+	mu   sync.Mutex
+	said []byte // the end of it
+}
+
+// listen reads a pipe to its end, and closes it. It takes all, so that nobody waits to write, and keeps what is shown.
+func listen(r *os.File) *early {
+	e := &early{end: make(chan struct{})}
+	go func() { // ends when the daemon has let go of the pipe, or with this process
+		defer close(e.end)
+		defer r.Close()
+		b := make([]byte, 4096)
+		for {
+			n, err := r.Read(b)
+			e.mu.Lock()
+			e.said = append(e.said, b[:n]...)
+			e.said = e.said[max(0, len(e.said)-maxTail):]
+			e.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return e
+}
+
+func (e *early) text() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return string(e.said)
 }
