@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,9 @@ func (f *Facts) away() Finding {
 		p.ID, p.Text = "daemon.stopped", "a person stopped the daemon, and it stays so until it is started again"+effect
 	default:
 		p.Text = "no daemon runs" + effect
+	}
+	if slices.ContainsFunc(f.Closed, func(c Closed) bool { return c.needed() }) {
+		p.Text += "; none can start before its directories can be written"
 	}
 	return p
 }

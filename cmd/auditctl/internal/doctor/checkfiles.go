@@ -4,13 +4,63 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/tripline-sh/tripline/hooks/install"
 )
+
+// What goes into directories of ours.
+const (
+	forConfig  = "configuration"
+	forState   = "log and keys"
+	forSockets = "sockets"
+)
+
+// needed reports whether a daemon needs to write there.
+func (c *Closed) needed() bool { return !slices.Equal(c.For, []string{forConfig}) }
+
+func checkDirs(_ context.Context, f *Facts) []Finding {
+	var out []Finding
+	for _, c := range f.Closed {
+		p := Finding{ID: "dirs.closed", Severity: Problem, Command: elsewhere, Evidence: fmt.Sprintf("%s: %v, owner %d", c.Dir, c.Err, c.UID),
+			Text: fmt.Sprintf("this user cannot write in %s, where %s belong: %v", c.Dir, and(c.For), c.Err)}
+		switch {
+		case errors.Is(c.Err, syscall.ENOTDIR):
+			p.Command = "ls -ld " + quote(c.Dir)
+		case !errors.Is(c.Err, fs.ErrPermission): // a read-only file system, for one: no mode helps
+		case c.UID == f.UID:
+			p.Command = "chmod u+rwx " + quote(c.Dir)
+		case c.Ours:
+			p.Command = f.chown(c.Dir)
+		}
+		if !c.needed() {
+			p.Severity, p.Text = Note, fmt.Sprintf("the configuration cannot be changed from here: %s: %v", c.Dir, c.Err) // it may be kept elsewhere
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// elsewhere is the command that puts everything into a directory that can be written.
+const elsewhere = "export TRIPLINE_HOME=/a/short/directory # yours, in every shell that asks"
+
+func (f *Facts) chown(path string) string {
+	return fmt.Sprintf("sudo chown -R %d %s", f.UID, quote(path))
+}
+
+func and(names []string) string {
+	if n := len(names) - 1; n > 0 {
+		return strings.Join(names[:n], ", ") + " and " + names[n]
+	}
+	return strings.Join(names, "")
+}
 
 func checkFiles(_ context.Context, f *Facts) []Finding {
 	var out []Finding
@@ -27,9 +77,10 @@ func checkFiles(_ context.Context, f *Facts) []Finding {
 		}
 		mend := "chmod " + mode + " " + quote(file.Path)
 		switch {
+		case file.UID >= 0 && file.UID != f.UID && slices.ContainsFunc(f.Closed, func(c Closed) bool { return c.Dir == file.Path && c.needed() }): // checkDirs says it
 		case file.UID >= 0 && file.UID != f.UID:
 			add(Finding{ID: "files.owner", Severity: Problem, Text: "another user owns " + file.Path, Evidence: evidence,
-				Command: fmt.Sprintf("sudo chown -R %d %s", f.UID, quote(file.Path))})
+				Command: f.chown(file.Path)})
 		case file.Kind == "key" && file.Linked:
 			add(Finding{ID: "files.link", Severity: Problem, Text: "a key is a symbolic link, which another program may redirect: " + file.Path, Evidence: evidence,
 				Command: "ls -l " + quote(file.Path)})
@@ -62,7 +113,7 @@ func (f *Facts) shorter() string {
 	if f.RuntimeDir != "" {
 		return "export XDG_RUNTIME_DIR=" + f.RuntimeDir
 	}
-	return "export TRIPLINE_HOME=/a/short/directory # yours, in every shell that asks"
+	return elsewhere
 }
 
 // MaxSocketPath is how many bytes the path of a socket may have on this system.

@@ -13,6 +13,8 @@ import (
 func checkPrograms(_ context.Context, f *Facts) []Finding {
 	const again = "make up" // in the source's directory
 	var out []Finding
+	var places []string            // that others may write to
+	loose := map[string][]string{} // programs by them
 	for _, p := range f.Programs {
 		switch {
 		case p.Err != nil:
@@ -25,9 +27,15 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 			out = append(out, Finding{ID: "programs.foreign", Severity: Problem, Command: again, Evidence: p.Path + prefixed(" sha256 ", p.SHA256),
 				Text: "the file " + p.Path + " is not " + p.Name + ": somebody put another program in its place"})
 		case p.Loose != "":
-			out = append(out, Finding{ID: "programs.writable", Severity: Problem, Command: "chmod go-w " + quote(p.Loose), Evidence: p.Path,
-				Text: "others may change " + p.Name + ", since they may write to " + p.Loose})
+			if loose[p.Loose] == nil {
+				places = append(places, p.Loose)
+			}
+			loose[p.Loose] = append(loose[p.Loose], p.Name)
 		}
+	}
+	for _, place := range places {
+		out = append(out, Finding{ID: "programs.writable", Severity: Problem, Command: "chmod go-w " + quote(place), Evidence: place,
+			Text: "others may change " + and(loose[place]) + ", since they may write to " + place})
 	}
 	if revisions(f.Programs) > 1 {
 		var seen []string

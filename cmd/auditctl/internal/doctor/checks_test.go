@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,7 +104,49 @@ func TestChecks(t *testing.T) {
 		}},
 		{name: "alarms are bounded", want: "problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.more",
 			text: "and 3 more alarms", change: func(f *Facts) { f.wired(t, nil); f.Status.Alarms = strings.Split("abcdefgh", "") }},
-		{name: "little room", want: "warning log.room", change: func(f *Facts) { f.wired(t, nil); f.Disk.Free = 500 << 20 }},
+		{name: "a home that is mounted read-only", want: "problem dirs.closed, problem daemon.down", text: "configuration, log and keys and sockets belong: read-only file system\nexport TRIPLINE_HOME=",
+			change: func(f *Facts) {
+				f.wired(t, nil)
+				f.Status, f.StatusErr = nil, &control.UnreachableError{Socket: "x", Err: errors.New("y")}
+				f.Closed = []Closed{{Dir: "/home/dev", Err: syscall.EROFS, UID: 1000, For: []string{forConfig, forState, forSockets}}}
+			}},
+		{name: "no daemon can start in a closed directory", want: "problem dirs.closed, problem daemon.down", text: "none can start before its directories can be written",
+			change: func(f *Facts) {
+				f.wired(t, nil)
+				f.Status, f.StatusErr = nil, &control.UnreachableError{Socket: "x", Err: errors.New("y")}
+				f.Closed = []Closed{{Dir: "/d", Err: syscall.EACCES, UID: 1000, For: []string{forSockets}}}
+			}},
+		{name: "a directory of the user's without its bits", want: "problem dirs.closed", text: "chmod u+rwx '/home/dev/a b'", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Closed = []Closed{{Dir: "/home/dev/a b", Err: syscall.EACCES, UID: 1000, For: []string{forState}}}
+		}},
+		{name: "a directory of ours that another user owns is said once", want: "problem dirs.closed", text: "sudo chown -R 1000 /s", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Closed = []Closed{{Dir: "/s", Err: syscall.EACCES, UID: 0, For: []string{forState}, Ours: true}}
+			f.Files = []File{{Path: "/s", Kind: "directory", Perm: 0o755, UID: 0}}
+		}},
+		{name: "a directory of the system's is nobody's to give away", want: "problem dirs.closed", text: "export TRIPLINE_HOME=", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Closed = []Closed{{Dir: "/", Err: syscall.EACCES, UID: 0, For: []string{forState}}}
+		}},
+		{name: "a file where a directory belongs", want: "problem dirs.closed", text: "ls -ld /f", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Closed = []Closed{{Dir: "/f", Err: syscall.ENOTDIR, UID: 1000, For: []string{forState}, Ours: true}}
+		}},
+		{name: "a configuration that is kept elsewhere", want: "note dirs.closed", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Closed = []Closed{{Dir: "/c", Err: syscall.EROFS, UID: 0, For: []string{forConfig}, Ours: true}}
+		}},
+		{name: "one directory that others may write to is one problem", want: "problem programs.writable", text: "others may change tripline-hook and triplined, since they may write to /b\nchmod go-w /b",
+			change: func(f *Facts) {
+				f.wired(t, nil)
+				f.Programs = []Program{{Name: "tripline-hook", Ours: true, Perm: 0o755, Loose: "/b"}, {Name: "triplined", Ours: true, Perm: 0o755, Loose: "/b"}, {Name: "auditctl", Ours: true, Perm: 0o755}}
+			}},
+		{name: "two of them are two", want: "problem programs.writable, problem programs.writable", change: func(f *Facts) {
+			f.wired(t, nil)
+			f.Programs = []Program{{Name: "tripline-hook", Ours: true, Perm: 0o755, Loose: "/b"}, {Name: "triplined", Ours: true, Perm: 0o755, Loose: "/c"}}
+		}},
+		{name: "little room", want: "warning log.room", text: "df -h ", change: func(f *Facts) { f.wired(t, nil); f.Disk.Free = 500 << 20 }},
 		{name: "no room", want: "problem log.room", change: func(f *Facts) { f.wired(t, nil); f.Disk.Free = 0 }},
 		{name: "room unknown", change: func(f *Facts) { f.wired(t, nil); f.Disk = Disk{} }},
 		{name: "in memory", want: "warning disk.kind", text: "dies at the next reboot", change: func(f *Facts) { f.wired(t, nil); f.Disk.Kind = "tmpfs" }},

@@ -61,6 +61,7 @@ func (r Result) Passed() bool {
 // Checks returns all checks in the order in which they are shown. The canary is not among them: see Canary.
 func Checks() []Check {
 	return []Check{
+		{"dirs", "configuration, log and sockets can be written", true, checkDirs},
 		{"daemon", "the daemon answers", true, checkDaemon},
 		{"config", "the configuration loads", true, checkConfig},
 		{"rules", "the rules in force are those on disk", true, checkRules},

@@ -44,7 +44,8 @@ type Facts struct {
 	Agent  AgentFacts
 	Absent []OtherAgent // agents that are on the machine and not covered
 
-	Files      []File // our files and directories that exist
+	Files      []File   // our files and directories that exist
+	Closed     []Closed // directories where our files go and this user cannot write
 	Disk       Disk
 	Log        LogFacts
 	Spooled    int    // events in the spool
@@ -137,6 +138,15 @@ type File struct {
 	Perm   fs.FileMode
 	UID    int
 	Linked bool // the name is a symbolic link
+}
+
+// Closed is a directory in which this user cannot make files.
+type Closed struct {
+	Dir  string
+	Err  error
+	UID  int      // its owner, -1 if unknown
+	For  []string // what goes there: configuration, log and keys, sockets
+	Ours bool     // it is a directory of ours, not one above
 }
 
 // Disk is the file system that the log is, or would be, on.

@@ -56,6 +56,7 @@ func Gather(ctx context.Context, in Inputs) *Facts {
 	f.gatherSettings()
 	f.gatherAgents()
 	f.gatherFiles()
+	f.gatherClosed()
 	f.gatherLog()
 	f.gatherUnits()
 	for _, name := range in.AgentVars {

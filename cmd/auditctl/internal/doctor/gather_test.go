@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/install"
@@ -222,4 +225,35 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 		return n, os.ErrInvalid
 	}
 	return n, nil
+}
+
+func TestDirectoriesThatCannotBeWrittenAreFound(t *testing.T) {
+	t.Parallel()
+	in, put := world(t)
+	if f := Gather(t.Context(), in); len(f.Closed) != 0 {
+		t.Errorf("in an empty home: %+v", f.Closed)
+	}
+	file := put(".local/state", "a file where a directory belongs")
+	want := Closed{Dir: file, Err: syscall.ENOTDIR, UID: os.Getuid(), For: []string{forState, forSockets}}
+	if diff := cmp.Diff([]Closed{want}, Gather(t.Context(), in).Closed, cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := os.Lstat(in.Places.ConfigDir); err == nil {
+		t.Error("a look made a directory")
+	}
+
+	in, put = world(t)
+	closed := filepath.Dir(put(".local/state/tripline/keys/log.pub", ""))
+	if err := os.Chmod(closed, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	got := Gather(t.Context(), in).Closed
+	want = Closed{Dir: closed, Err: syscall.EACCES, UID: os.Getuid(), For: []string{forState}, Ours: true}
+	if os.Getuid() == 0 { // whom no mode stops
+		if len(got) != 0 {
+			t.Errorf("root is stopped: %+v", got)
+		}
+	} else if diff := cmp.Diff([]Closed{want}, got, cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 }

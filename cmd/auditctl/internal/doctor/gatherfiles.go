@@ -3,11 +3,15 @@
 package doctor
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tripline-sh/tripline/daemon/disk"
 )
@@ -42,6 +46,53 @@ func (f *Facts) gatherFiles() {
 	}
 	add(p.HookSocket, "socket")
 	add(p.ControlSocket, "socket")
+}
+
+// gatherClosed looks for directories of ours that cannot be made, or not be written to. It makes nothing.
+func (f *Facts) gatherClosed() {
+	p := f.Places
+	for _, d := range []struct{ what, dir string }{
+		{forConfig, p.ConfigDir}, {forState, p.StateDir}, {forState, p.LogDir}, {forState, p.KeysDir}, {forState, p.SpoolDir}, {forSockets, p.RunDir},
+	} {
+		dir, err := writable(d.dir)
+		if err == nil {
+			continue
+		}
+		i := slices.IndexFunc(f.Closed, func(c Closed) bool { return c.Dir == dir })
+		if i < 0 {
+			c := Closed{Dir: dir, Err: err, UID: -1, Ours: dir == d.dir}
+			if fi, err := os.Stat(dir); err == nil {
+				if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+					c.UID = int(st.Uid)
+				}
+			}
+			i = len(f.Closed)
+			f.Closed = append(f.Closed, c)
+		}
+		if c := &f.Closed[i]; !slices.Contains(c.For, d.what) {
+			c.For = append(c.For, d.what)
+		}
+	}
+}
+
+// writable says whether this user can make files in dir; where there is none, in the nearest directory above, which it returns.
+func writable(dir string) (string, error) {
+	for {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)) && dir != filepath.Dir(dir):
+			dir = filepath.Dir(dir)
+			continue
+		case (err == nil || errors.Is(err, fs.ErrPermission)) && isFile(dir):
+			err = unix.ENOTDIR
+		}
+		return dir, err
+	}
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && !fi.IsDir()
 }
 
 // gatherLog looks at the log from outside: a daemon may hold it.
