@@ -3,12 +3,16 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +98,34 @@ func TestControlRefuses(t *testing.T) {
 		if tt.status == 0 && tt.err != nil || tt.status != 0 && (!errors.As(tt.err, &re) || re.Status != tt.status) {
 			t.Errorf("%s: %v", tt.name, tt.err)
 		}
+	}
+}
+
+// What ends a job is compared with these two records; nobody else tells what was wired, and how.
+func TestTheLogTellsWhatWasWired(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	plain, hidden := "/home/dev/.claude/settings.json", "/home/dev/ghp_0123456789abcdefghijABCDEFGHIJ012345/settings.json"
+	for _, path := range []string{plain, hidden} {
+		if _, err := b.client.Announce(t.Context(), control.AnnounceRequest{Path: path, SHA256: "absent", Action: "install", Agent: "claude", Proof: control.Proof{Level: "L0"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := b.kinds(record.DaemonStart)
+	if len(start) != 1 || start[0].Detail["on_down"] != "deny" || start[0].Detail["mode"] == "" || start[0].Detail["profile"] == "" {
+		t.Errorf("start: %+v", start)
+	}
+	rs := slices.DeleteFunc(b.kinds(record.ConfigSettings), func(r record.Record) bool { return r.Detail["announced"] != "1" })
+	if len(rs) != 2 {
+		t.Fatalf("records %s", b.list())
+	}
+	slices.SortFunc(rs, func(x, y record.Record) int { return cmp.Compare(x.Seq, y.Seq) })
+	if d := rs[0].Detail; d["path"] != plain || d["path_sha256"] != "" {
+		t.Errorf("a path without a secret: %v", d)
+	}
+	sum := sha256.Sum256([]byte(hidden))
+	if d := rs[1].Detail; strings.Contains(d["path"], "ghp_0123456789") || d["path_sha256"] != hex.EncodeToString(sum[:]) {
+		t.Errorf("a path with a secret: %v", d)
 	}
 }
 

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -193,11 +194,13 @@ func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
 	if req.Action != actionInstall && req.Action != actionUninstall {
 		return badRequest(errors.New("the action must be install or uninstall"), "")
 	}
+	detail := map[string]string{"announced": "1", "path": d.path(req.Path), "sha256": req.SHA256, "action": req.Action, "by": d.name(caller(r))}
+	if detail["path"] != req.Path { // part of it looks like a secret; whoever knows the path can still tell that it is this one
+		sum := sha256.Sum256([]byte(req.Path))
+		detail["path_sha256"] = hex.EncodeToString(sum[:])
+	}
 	receipt, err := d.log.Append(r.Context(), &audit.Entry{Record: record.Record{
-		Kind: record.ConfigSettings, Agent: d.name(req.Agent), Source: "control", Who: "person", WhoBasis: "claimed",
-		Detail: map[string]string{
-			"announced": "1", "path": d.path(req.Path), "sha256": req.SHA256, "action": req.Action, "by": d.name(caller(r)),
-		},
+		Kind: record.ConfigSettings, Agent: d.name(req.Agent), Source: "control", Who: "person", WhoBasis: "claimed", Detail: detail,
 	}})
 	if err != nil {
 		return err

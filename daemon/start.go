@@ -206,7 +206,7 @@ func (d *Daemon) recordStart(ctx context.Context) error {
 	p := d.policy.Load()
 	_, err := d.log.Append(ctx, &audit.Entry{Record: record.Record{Kind: record.DaemonStart, Detail: map[string]string{
 		"version": d.version, "pid": strconv.Itoa(d.pid), "mode": p.cfg.Mode, "profile": p.cfg.Profile, "rule_set": p.set.Hash(),
-		"started_by": d.startedBy,
+		"on_down": p.cfg.OnDown, "started_by": d.startedBy,
 	}}})
 	if err != nil {
 		return fmt.Errorf("the start cannot be recorded: %w", err)
