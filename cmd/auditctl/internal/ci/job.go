@@ -29,7 +29,8 @@ const (
 // ErrNoJob says that no job was started in a directory.
 var ErrNoJob = errors.New("no job was started here")
 
-// Job is one guarded job, as it is kept in its directory.
+// Job is one guarded job, as it is kept in its directory. The agent's user can write there: what it says at the end of the job is a
+// hint where to look, and is compared with the log, see Guard. It may make the end graver and never milder.
 type Job struct {
 	V        int       `json:"v"`
 	Dir      string    `json:"dir"`      // private, links resolved; holds everything, and is the TRIPLINE_HOME of the job
@@ -44,10 +45,9 @@ type Job struct {
 	// Finished is when the job was finished first; zero while it runs.
 	Finished time.Time `json:"finished,omitzero"`
 	// What was found out then, for whoever finishes the job again.
-	Died    bool     `json:"died,omitempty"`    // the daemon was gone
-	Altered bool     `json:"altered,omitempty"` // the hooks were not as they had been put there
-	Daemon  string   `json:"daemon,omitempty"`  // the daemon's version
-	Agents  []string `json:"agents,omitempty"`  // each agent that was seen, with its version
+	Died    bool `json:"died,omitempty"`    // the daemon was gone
+	Altered bool `json:"altered,omitempty"` // the hooks were not as they had been put there
+	Killed  bool `json:"killed,omitempty"`  // the daemon did not end when it was asked to
 }
 
 // Load reads the job of a directory. ErrNoJob: there is none.

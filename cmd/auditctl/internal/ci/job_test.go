@@ -42,7 +42,7 @@ func TestAJobIsKept(t *testing.T) {
 	if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", fi.Mode(), err)
 	}
-	j.Settings, j.Agent, j.Agents = "/home/dev/.claude/settings.json", "claude", []string{"claude 2"}
+	j.Settings, j.Agent, j.Died = "/home/dev/.claude/settings.json", "claude", true
 	if err := j.Save(); err != nil {
 		t.Fatal(err)
 	}

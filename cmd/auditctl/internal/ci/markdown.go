@@ -61,22 +61,20 @@ func (r *Report) head(p *page) {
 	switch {
 	case r.Silent():
 		warn("not one event was seen, though %s was wired in %s. Either it did not run in this job, or it ran with its hooks switched off.",
-			Code(r.Job.Agent, 50), Code(r.Job.Settings, 500))
+			Code(r.Job.Agent, 50), Code(r.Settings, 500))
 	case r.Calls == 0:
 		warn("0 calls were seen: %s ran and used no tool, or its tools ran with hooks switched off.", Code(r.Job.Agent, 50))
 	}
-	if r.Job.Died {
-		what := "calls that gate were denied"
-		if r.Job.OnDown == "allow" {
-			what = "calls RAN UNCHECKED (on_down is allow)"
-		}
-		warn("the daemon was gone, or gave no answer, before the job was finished. From then on %s, and this summary ends where its log ends.", what)
-	}
-	if r.Job.Altered {
-		warn("the hooks in %s are not the ones that were put there when the job began: calls may have run without them.", Code(r.Job.Settings, 500))
+	r.guardWarnings(warn)
+	if r.Altered {
+		warn("the hooks in %s are not the ones that were put there when the job began: calls may have run without them.", Code(r.Settings, 500))
 	}
 	if r.Spooled > 0 {
 		warn("%s left by hooks that found no daemon; they are in no list below.", plural(r.Spooled, "event was", "events were"))
+	}
+	if len(r.Forged) > 0 {
+		warn("the file of the job, %s, does not tell what the log and the arguments tell: %s. Someone changed it; the log was believed.",
+			Code(jobFile, 50), strings.Join(r.Forged, ", "))
 	}
 	if r.Starts > 1 {
 		warn("the daemon was started %d times.", r.Starts)
@@ -92,6 +90,34 @@ func (r *Report) head(p *page) {
 	}
 }
 
+// guardWarnings tell of a guard that was not there all the time.
+func (r *Report) guardWarnings(warn func(string, ...any)) {
+	if !r.Before.IsZero() {
+		warn("the job was finished before, at %s. Nothing that ran after that was guarded, and nothing of it is in the log.", clock(r.Before))
+	}
+	if r.Claimed {
+		warn("the file of the job tells that it was finished before. The log does not prove it, so that it counts for nothing here.")
+	}
+	what := "calls that gate were denied"
+	if r.onDown() == "allow" {
+		what = "calls RAN UNCHECKED (on_down is allow)"
+	}
+	if r.Died {
+		warn("the daemon was gone, or gave no answer, before the job was finished. From then on %s, and this summary ends where its log ends.", what)
+	}
+	if r.Away {
+		warn("the daemon was stopped before the job was finished, and the log does not prove that a finish did it. While it was away %s.", what)
+	}
+}
+
+// onDown is what hooks did without a daemon, at the worst.
+func (r *Report) onDown() string {
+	if r.Job.OnDown == "allow" || r.Guard.OnDown == "" {
+		return r.Job.OnDown
+	}
+	return r.Guard.OnDown
+}
+
 func (r *Report) verification(p *page) {
 	v := r.Check
 	switch {
@@ -104,8 +130,12 @@ func (r *Report) verification(p *page) {
 			Code(v.Detail, 500))
 	}
 	p.line("")
-	p.line("Key: %s", Code(r.Job.Key, 300))
+	p.line("Key: %s", Code(r.Key, 300))
 	p.line("")
+	if r.Alone {
+		p.line("> **Warning:** nothing outside of the job vouches for this log: no key was given, so that it is the one which the directory itself names.")
+		p.line("")
+	}
 	for i, w := range v.Warnings {
 		if i == 10 {
 			break
@@ -184,12 +214,20 @@ func (r *Report) sessions(p *page) {
 }
 
 func (r *Report) foot(p *page) {
-	p.line("Mode %s, profile %s, without a daemon %s.", Code(r.Job.Mode, 20), Code(r.Job.Profile, 20), Code(r.Job.OnDown, 20))
-	for _, a := range r.Job.Agents {
+	g := &r.Guard
+	mode, profile := g.Mode, g.Profile
+	if g.Started.IsZero() {
+		mode, profile = r.Job.Mode, r.Job.Profile
+	}
+	p.line("Mode %s, profile %s, without a daemon %s.", Code(mode, 20), Code(profile, 20), Code(r.onDown(), 20))
+	if g.LastMode != g.Mode || g.LastProfile != g.Profile {
+		p.line("That changed: in the end it was mode %s, profile %s.", Code(g.LastMode, 20), Code(g.LastProfile, 20))
+	}
+	for _, a := range r.Agents {
 		p.line("Agent: %s.", Code(a, 100))
 	}
-	if r.Job.Daemon != "" {
-		p.line("Tripline %s.", Code(r.Job.Daemon, 100))
+	if g.Version != "" {
+		p.line("Tripline %s.", Code(g.Version, 100))
 	}
 }
 

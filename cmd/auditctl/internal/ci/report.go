@@ -60,6 +60,18 @@ type Report struct {
 	// Partly says that part of the log could not be read, "" if all could.
 	Partly string
 
+	Guard    Guard
+	Settings string    // the file that was wired, as the log tells it; else as the job does
+	Key      string    // under which the log was checked
+	Died     bool      // the daemon ended without a word, or gave no answer
+	Away     bool      // the daemon was stopped, and nothing proves that a finish did it
+	Altered  bool      // the hooks were not as they had been put there
+	Forged   []string  // what the job's file tells otherwise than the log or the arguments, in words of ours
+	Before   time.Time // when an earlier finish ended the guard; zero = none did, as far as the log can prove it
+	Claimed  bool      // the job's file tells of an earlier finish that the log does not prove
+	Alone    bool      // no key was given: nothing outside the directory vouches for it
+	Agents   []string  // each agent that was seen, with its version
+
 	Check   record.Verification
 	CheckBy string   // what could not be checked and why, "" if all was
 	Spooled int      // events that hooks left and no daemon took
@@ -86,7 +98,7 @@ type Event struct {
 
 // Collect reads the whole log into a report and, where they are not nil, into two files of JSON lines.
 func Collect(ctx context.Context, src Source, job *Job, calls, events io.Writer, f Format) (*Report, error) {
-	r := &Report{Job: job, Tools: map[string]*Tally{}}
+	r := &Report{Job: job, Settings: job.Settings, Key: job.Key, Tools: map[string]*Tally{}}
 	err := src.Calls(ctx, record.Filter{}, func(c record.Call) error {
 		c.Time = c.Time.In(f.Zone)
 		if c.Input == nil {
@@ -113,6 +125,7 @@ func Collect(ctx context.Context, src Source, job *Job, calls, events io.Writer,
 	}
 	err = src.Events(ctx, time.Time{}, time.Time{}, "", func(v control.RecordView) error {
 		v.Record.Time = v.Record.Time.In(f.Zone)
+		r.Guard.add(&v.Record)
 		r.addEvent(&v, f)
 		if events == nil {
 			return nil
@@ -236,8 +249,8 @@ func ParseSeverity(s string) (Severity, error) {
 	return "", fmt.Errorf("%q is not one of never, asked, denied, floor, alarm", s)
 }
 
-// Hit says what of the chosen severity, or of a graver one, happened; "" if nothing did. A daemon that was gone and
-// hooks that were changed count as alarms. Modes that only observe count as if they had enforced.
+// Hit says what of the chosen severity, or of a graver one, happened; "" if nothing did. A daemon that was gone, hooks that
+// were changed, and a file of the job that was, count as alarms. Modes that only observe count as if they had enforced.
 func (r *Report) Hit(s Severity) string {
 	order := []struct {
 		s         Severity
@@ -260,11 +273,17 @@ func (r *Report) Hit(s Severity) string {
 			hits = append(hits, plural(o.n, o.one, o.many))
 		}
 	}
-	if r.Job.Died {
+	if r.Died {
 		hits = append(hits, "the daemon was gone")
 	}
-	if r.Job.Altered {
+	if r.Away {
+		hits = append(hits, "the daemon was stopped")
+	}
+	if r.Altered {
 		hits = append(hits, "the hooks were changed")
+	}
+	if len(r.Forged) > 0 {
+		hits = append(hits, "the file of the job was changed")
 	}
 	return strings.Join(hits, ", ")
 }

@@ -107,8 +107,11 @@ func TestAHostileLogMakesAnInertSummary(t *testing.T) {
 		r := collect(t, l)
 		r.Notes, r.Partly, r.CheckBy = []string{h, h}, h, ""
 		r.Check = record.Verification{Outcome: h, Detail: h, Root: h, Warnings: []string{h, h}}
-		r.Job.Agents, r.Job.Daemon, r.Job.Settings, r.Job.Key, r.Job.Mode = []string{h}, h, h, h, h
-		r.Job.Died, r.Job.Altered, r.Spooled = true, true, 2
+		r.Agents, r.Settings, r.Key, r.Job.Mode, r.Job.OnDown = []string{h}, h, h, h, h
+		g := &r.Guard
+		g.Version, g.Mode, g.Profile, g.OnDown, g.LastMode, g.LastProfile = h, h, h, h, h+"x", h
+		r.Died, r.Away, r.Altered, r.Claimed, r.Alone, r.Before, r.Spooled = true, true, true, true, true, time.Unix(1, 0), 2
+		r.Forged = []string{"mode", "on_down"}
 		for line := range strings.SplitSeq(r.Markdown(), "\n") {
 			checkLine(t, h, line)
 			if rest := spans.ReplaceAllString(line, ""); !ours.MatchString(rest) {
@@ -172,14 +175,14 @@ func TestSeverities(t *testing.T) {
 				t.Errorf("%s, --fail-on %s: %q", tt.name, name, hit)
 			}
 		}
-		for _, f := range []func(*ci.Job){func(j *ci.Job) { j.Died = true }, func(j *ci.Job) { j.Altered = true }} {
-			gone := *r.Job
-			f(&gone)
-			if c := *r; true {
-				c.Job = &gone
-				if c.Hit(ci.Alarm) == "" || c.Hit(ci.Never) != "" {
-					t.Errorf("%s: a daemon that died and hooks that were changed are no alarm", tt.name)
-				}
+		for n, f := range []func(*ci.Report){
+			func(r *ci.Report) { r.Died = true }, func(r *ci.Report) { r.Away = true }, func(r *ci.Report) { r.Altered = true },
+			func(r *ci.Report) { r.Forged = []string{"key"} },
+		} {
+			c := *r
+			f(&c)
+			if c.Hit(ci.Alarm) == "" || c.Hit(ci.Never) != "" {
+				t.Errorf("%s: fault %d of the guard is no alarm", tt.name, n)
 			}
 		}
 	}

@@ -71,7 +71,11 @@ func (a *app) ciFinish() *cobra.Command {
 		Use:   "finish",
 		Short: "Take the agent's wiring out again, stop the daemon, and write what the agent did",
 		Long: `Undo auditctl ci start, verify the log, and write a summary in Markdown: to --summary, else to the file that GITHUB_STEP_SUMMARY
-names, else to standard output. It works when the daemon has died (and says so), and a second time. The directory of the job stays.
+names, else to standard output. It works when the daemon has died (and says so), and a second time, which says that and ends alike.
+The directory of the job stays.
+
+What counts is what the log tells, under --key, and whether the hooks were as ci start had put them. The files of the job are
+written by the same user as the agent's: one that tells otherwise is an alarm, and none makes the end milder.
 
 With --out, that directory gets calls.jsonl, events.jsonl, and below state/ the log and its public key; TRIPLINE_HOME=DIR
 auditctl query, and verify --key, read it anywhere. No secret key and no token is among it.
@@ -151,6 +155,10 @@ func loadJob(dir string) (*ci.Job, error) {
 	other, err2 := os.Stat(j.Dir)
 	if err1 != nil || err2 != nil || !os.SameFile(one, other) {
 		return nil, fmt.Errorf("%s tells of a job in %s, which is another directory", dir, j.Dir)
+	}
+	// what it is called here and now, not what a file says that can change meanwhile
+	if j.Dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
 	}
 	return j, nil
 }

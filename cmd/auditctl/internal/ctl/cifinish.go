@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +17,6 @@ import (
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
-	"github.com/tripline-sh/tripline/hooks/agents/claude"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
@@ -36,14 +35,17 @@ type ciFinishOptions struct {
 type jobEnd struct {
 	a      *app
 	o      *ciFinishOptions
-	job    *ci.Job
+	job    *ci.Job // what it says is a hint
 	p      config.Places
-	first  bool // nobody finished it before
+	began  time.Time
 	report *ci.Report
 
-	alive bool                 // the daemon answered
-	asked *record.Verification // what the daemon found, nil if it was not asked
-	notes []string             // what could not be done
+	silent error                // why the daemon did not answer; nil = it did
+	asked  *record.Verification // what the daemon found, nil if it was not asked
+	asPut  bool                 // the hooks were as ci start puts them
+	late   bool                 // they are taken out when no daemon runs any more
+	killed bool                 // the daemon did not end when it was asked to
+	notes  []string             // what could not be done
 }
 
 func (a *app) runCIFinish(ctx context.Context, o *ciFinishOptions) error {
@@ -76,15 +78,17 @@ func (a *app) runCIFinish(ctx context.Context, o *ciFinishOptions) error {
 	if err != nil {
 		return failf("", "%v", err)
 	}
-	e := &jobEnd{a: a, o: o, job: job, first: job.Finished.IsZero()}
+	o.key = strings.TrimSpace(o.key)
+	e := &jobEnd{a: a, o: o, job: job, began: a.Now()}
 	if e.p, err = a.jobPlaces(job); err != nil {
 		return failf("", "%v", err)
 	}
 	e.askDaemon(ctx)
-	e.askAgent()
 	e.unwire(ctx)
 	stopped := e.stop(ctx)
+	e.unwireLate()
 	e.read(ctx, stopped)
+	e.judge()
 	if err := e.keep(); err != nil {
 		e.note("the end of the job cannot be kept: %v", err)
 	}
@@ -98,33 +102,11 @@ func (e *jobEnd) note(format string, args ...any) {
 	fmt.Fprintf(e.a.Err, "WARNING: %s\n", text)
 }
 
-// askAgent takes the agent's version from the transcript that it wrote during the job; no hook tells it.
-func (e *jobEnd) askAgent() {
-	if !e.first {
-		return
-	}
-	name := e.job.Agent + " (no transcript of this job tells its version)"
-	if v, at, ok := claude.TranscriptVersion(filepath.Dir(e.job.Settings)); ok && !at.Before(e.job.Started.Truncate(time.Second)) {
-		name = e.job.Agent + " " + v.String()
-	}
-	e.job.Agents = []string{name}
-}
-
 // askDaemon takes what only the running daemon knows.
 func (e *jobEnd) askDaemon(ctx context.Context) {
-	st, err := e.a.ask(ctx, e.p)
-	if err != nil {
-		if !e.first {
-			return // as it should be
-		}
-		e.job.Died = true
-		fmt.Fprintf(e.a.Err, "WARNING: the daemon of this job is gone or gives no answer (%s); what follows is from the log's files\n", show.Line(err.Error(), 300))
-		if e.o.textfile != "" {
-			fmt.Fprintln(e.a.Err, "WARNING: the metrics went with the daemon; no textfile is written")
-		}
+	if _, e.silent = e.a.ask(ctx, e.p); e.silent != nil {
 		return
 	}
-	e.alive, e.job.Daemon = true, st.Version
 	c := &control.Client{Socket: e.p.ControlSocket}
 	patient, done := context.WithTimeout(ctx, verifyTime)
 	defer done()
@@ -155,53 +137,82 @@ func (e *jobEnd) key() string {
 	return e.job.Key
 }
 
-// unwire takes our entries out of the agent's settings, and sees whether they were still as they had been put there.
+// unwire takes our entries out of the agent's settings, and sees whether they were still as they had been put there. Only then is the
+// daemon told, so that its log shows that this was the end of the job; else they are taken out behind its back, when it is gone.
 func (e *jobEnd) unwire(ctx context.Context) {
-	change, err := install.PlanRemoval(e.job.Settings, os.Getuid())
+	change, err := e.removal(e.job.Settings)
 	if err != nil {
 		e.note("the hooks could not be taken out of %s: %v", e.job.Settings, err)
 		return
 	}
-	if change.Old != nil {
-		entries, err := install.Installed(change.Old)
-		if err != nil {
-			e.note("the hooks could not be taken out of %s: %v", e.job.Settings, err)
-			return
-		}
-		for _, n := range entries {
-			if n.Socket != e.p.HookSocket {
-				e.note("%s is wired to another Tripline by now and was left alone", e.job.Settings)
-				return
-			}
-		}
-	}
-	if e.first {
-		now, err := e.a.jobPlan(e.p, e.job)
-		if e.job.Altered = err != nil || !now.Empty(); e.job.Altered {
-			fmt.Fprintf(e.a.Err, "WARNING: the hooks in %s are not the ones that were put there\n", show.Line(e.job.Settings, 500))
-		}
-	}
-	if change.Empty() {
+	now, err := e.a.jobPlan(e.p, e.job)
+	e.asPut = err == nil && now.Empty()
+	if !e.asPut || e.silent != nil {
+		e.late = true
 		return
 	}
-	if e.alive {
-		ctx, cancel := context.WithTimeout(ctx, askTime)
-		defer cancel()
-		_, err = e.a.apply(ctx, e.p, change, "uninstall", e.job.Agent)
-	} else {
-		err = change.Apply() // nobody to tell of it
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if _, err := e.a.apply(ctx, e.p, change, "uninstall", e.job.Agent); err != nil {
+		e.note("the hooks could not be taken out of %s with the daemon's word: %v", e.job.Settings, err)
+		e.late = true
+		return
+	}
+	e.sayUnwired(e.job.Settings)
+}
+
+// errOther says that settings are wired to something else than this job.
+var errOther = errors.New("it is wired to another Tripline by now and was left alone")
+
+// removal plans to take the entries of this job out of a settings file.
+func (e *jobEnd) removal(path string) (*install.Change, error) {
+	change, err := install.PlanRemoval(path, os.Getuid())
+	if err != nil || change.Old == nil {
+		return change, err
+	}
+	entries, err := install.Installed(change.Old)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range entries {
+		if n.Socket != e.p.HookSocket {
+			return nil, errOther
+		}
+	}
+	return change, nil
+}
+
+// unwireLate takes our entries out when there is no daemon to tell of it.
+func (e *jobEnd) unwireLate() {
+	if e.late {
+		e.takeOut(e.job.Settings)
+	}
+}
+
+func (e *jobEnd) takeOut(path string) {
+	change, err := e.removal(path)
+	if err == nil && change.Empty() {
+		return
+	}
+	if err == nil {
+		err = change.Apply()
 	}
 	if err != nil {
-		e.note("the hooks could not be taken out of %s: %v", e.job.Settings, err)
+		e.note("the hooks could not be taken out of %s: %v", path, err)
 		return
 	}
-	fmt.Fprintf(e.a.Err, "%s is no longer wired in %s\n", e.job.Agent, show.Line(e.job.Settings, 500))
+	e.sayUnwired(path)
+}
+
+func (e *jobEnd) sayUnwired(path string) {
+	fmt.Fprintf(e.a.Err, "%s is no longer wired in %s\n", show.Line(e.job.Agent, 100), show.Line(path, 500))
 }
 
 // stop ends the daemon and reports whether none runs. One that hangs is killed: nothing of a job may outlive it.
 func (e *jobEnd) stop(ctx context.Context) bool {
 	pid, err := service.End(ctx, e.p.LockFile, stopTime)
 	if errors.Is(err, service.ErrStillRuns) && ctx.Err() == nil {
+		e.killed = true
 		e.note("the daemon did not end when it was asked to, and is killed")
 		// it holds the lock and was looked at: no other process has its number
 		if err = syscall.Kill(pid, syscall.SIGKILL); err == nil {

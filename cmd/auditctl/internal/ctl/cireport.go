@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
+	"github.com/tripline-sh/tripline/hooks/agents/claude"
 )
 
 // read makes the report from the log's files, and the artefacts.
 func (e *jobEnd) read(ctx context.Context, stopped bool) {
-	job := *e.job
-	job.Key = e.key()
-	e.report = &ci.Report{Job: &job}
+	e.report = &ci.Report{Job: e.job, Settings: e.job.Settings}
 	defer func() { e.report.Spooled = ci.Spooled(e.p.SpoolDir) }()
 	var exp *ci.Export
 	if e.o.out != "" {
@@ -33,7 +35,7 @@ func (e *jobEnd) read(ctx context.Context, stopped bool) {
 		return
 	}
 	defer src.Close()
-	e.collect(ctx, fileLog{src}, &job, exp)
+	e.collect(ctx, fileLog{src}, exp)
 	e.report.Check, err = src.Verify(ctx)
 	switch {
 	case err != nil:
@@ -53,7 +55,7 @@ func (e *jobEnd) read(ctx context.Context, stopped bool) {
 }
 
 // collect reads calls and events once, into the report and the JSON lines.
-func (e *jobEnd) collect(ctx context.Context, src ci.Source, job *ci.Job, exp *ci.Export) {
+func (e *jobEnd) collect(ctx context.Context, src ci.Source, exp *ci.Export) {
 	var calls, events *ci.Lines
 	if exp != nil {
 		var err1, err2 error
@@ -71,7 +73,7 @@ func (e *jobEnd) collect(ctx context.Context, src ci.Source, job *ci.Job, exp *c
 		defer events.Drop()
 		cw, ew = calls, events
 	}
-	r, err := ci.Collect(ctx, src, job, cw, ew, f)
+	r, err := ci.Collect(ctx, src, e.job, cw, ew, f)
 	e.report = r
 	if err != nil {
 		r.Partly = err.Error()
@@ -84,12 +86,62 @@ func (e *jobEnd) collect(ctx context.Context, src ci.Source, job *ci.Job, exp *c
 	}
 }
 
-// keep notes in the job's directory that it is finished.
-func (e *jobEnd) keep() error {
-	if !e.first {
-		return nil
+// judge says what became of the guard, from the log and from what was found.
+func (e *jobEnd) judge() {
+	r := e.report
+	r.Key = e.key()
+	r.Judge(ci.End{Began: e.began, Answered: e.silent == nil, AsPut: e.asPut, Key: e.o.key})
+	if path := r.Settings; path != e.job.Settings && filepath.IsAbs(path) {
+		e.takeOut(path) // the file that the log tells of was not looked at yet
 	}
-	e.job.Finished = e.a.Now().UTC()
+	if e.job.Killed && !e.killed {
+		e.note("the daemon did not end when an earlier finish asked it to, and was killed")
+	}
+	r.Agents = []string{e.agent()}
+	warn := func(format string, args ...any) { fmt.Fprintf(e.a.Err, "WARNING: "+format+"\n", args...) }
+	if !r.Before.IsZero() {
+		warn("the job was finished before, at %s; what ran after that was not guarded", r.Before.Format(time.DateTime))
+	}
+	if r.Claimed {
+		warn("the job's file tells that it was finished before; the log does not prove it, so that it counts for nothing")
+	}
+	if e.silent != nil && r.Before.IsZero() {
+		warn("the daemon of this job is gone or gives no answer (%s); what follows is from the log's files", show.Line(e.silent.Error(), 300))
+	} else if r.Died || r.Away {
+		warn("the daemon of this job was gone for a time")
+	}
+	if e.silent != nil && e.o.textfile != "" {
+		warn("the metrics went with the daemon; no textfile is written")
+	}
+	if r.Altered {
+		warn("the hooks in %s are not the ones that were put there", show.Line(r.Settings, 500))
+	}
+	if len(r.Forged) > 0 {
+		warn("the job's file tells otherwise than the log and the arguments: %s; it was changed", strings.Join(r.Forged, ", "))
+	}
+}
+
+// agent takes the agent's version from the transcript that it wrote during the job; no hook tells it.
+func (e *jobEnd) agent() string {
+	name, begun := e.job.Agent, e.report.Guard.Started
+	if g := e.report.Guard.Agent; g != "" {
+		name = g
+	}
+	if v, at, ok := claude.TranscriptVersion(filepath.Dir(e.report.Settings)); ok && !begun.IsZero() && !at.Before(begun.Truncate(time.Second)) {
+		return name + " " + v.String()
+	}
+	return name + " (no transcript of this job tells its version)"
+}
+
+// keep notes in the job's directory that it is finished, and what was found, for whoever finishes it again.
+func (e *jobEnd) keep() error {
+	if e.job.Finished.IsZero() {
+		e.job.Finished = e.a.Now().UTC()
+	}
+	e.job.Killed = e.job.Killed || e.killed
+	if e.report.CheckBy == "" && e.report.Partly == "" { // else it is not known
+		e.job.Died, e.job.Altered = e.report.Died, e.report.Altered
+	}
 	return e.job.Save()
 }
 

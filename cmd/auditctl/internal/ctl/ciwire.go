@@ -132,6 +132,9 @@ func (a *app) wireJob(ctx context.Context, p config.Places, j *ci.Job) error {
 	if change.Empty() {
 		return nil
 	}
-	_, err = a.apply(ctx, p, change, "install", j.Agent)
+	running, err := a.apply(ctx, p, change, "install", j.Agent)
+	if err == nil && !running { // the log must tell what was wired, since ci finish believes nothing else
+		return failf("", "the daemon of this job went away while the agent was wired")
+	}
 	return err
 }
