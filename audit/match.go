@@ -21,13 +21,17 @@ func under(project, dir string) bool {
 	return strings.HasPrefix(project, dir+"/")
 }
 
-// matchRule knows families: "delete." matches "delete.project". A rule that matched beside the deciding one counts too.
+// matchRule knows families: "delete" and "delete." match "delete.project". A rule that matched beside the deciding one counts too.
 func matchRule(d record.Decision, want string) bool {
 	if want == "" {
 		return true
 	}
+	family := want
+	if !strings.Contains(want, ".") {
+		family += "."
+	}
 	for _, id := range append([]string{d.Rule}, d.Matches...) {
-		if id == want || strings.HasSuffix(want, ".") && strings.HasPrefix(id, want) {
+		if id == want || strings.HasSuffix(family, ".") && strings.HasPrefix(id, family) {
 			return true
 		}
 	}

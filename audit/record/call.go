@@ -58,7 +58,7 @@ type Filter struct {
 	Agent    string
 	Tool     string
 	Verdict  string
-	Rule     string // exact id, or a family ending in "." such as "delete."
+	Rule     string // exact id, or a family such as "delete" or "delete."
 	Project  string // the project root, or any directory above it
 	Grep     string // case-insensitive text in the input, reason, tool or error
 	Denied   bool

@@ -46,7 +46,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found.`,
 	f.StringVar(&o.Agent, "agent", "", "only this agent")
 	f.StringVar(&o.Tool, "tool", "", "only this tool")
 	f.StringVar(&o.Verdict, "verdict", "", "only this verdict: deny, ask, allow or pass")
-	f.StringVar(&o.Rule, "rule", "", `only calls decided by this rule (a family ends in ".")`)
+	f.StringVar(&o.Rule, "rule", "", "only calls that this rule, or one of this family (delete, git ...), had an opinion on")
 	f.StringVar(&o.Project, "project", "", "only calls in this project or directory")
 	f.StringVar(&o.Grep, "grep", "", "only calls whose input, reason or error holds this text (case does not matter)")
 	f.BoolVar(&o.Denied, "denied", false, "only denied calls")

@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/tripwires"
 )
@@ -29,8 +31,9 @@ func (a *app) rulesNew() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new ID [-]",
 		Short: "Write a rule of your own, with comments and own cases to start from",
-		Long: `Write ID.yaml into the rules directory: a rule that denies or asks what the patterns match, with own cases that pass. It is
-in force as soon as it is written. A file that is there is never overwritten; with - the rule goes to stdout instead.
+		Long: `Write ID.yaml into the rules directory: a rule that denies or asks what the patterns match, with own cases that pass. A
+daemon that runs has it in force within two seconds, or this fails. Nothing is asked, so that there is no --yes: a new rule only
+tightens, and a file that is there is never overwritten. With - the rule goes to stdout instead.
 
 Exit codes: 0 ok, 1 error or refused, 2 usage.`,
 		Example: `  auditctl rules new deploys --ask 'Bash(deploy-tool:*)' --why 'deploys reach customers'
@@ -84,19 +87,57 @@ func (a *app) runRulesNew(ctx context.Context, o *newRuleOptions, id string, std
 		return failf("edit that file, or choose another id", "%s is there already", c.path)
 	}
 	c.new = []byte(text)
-	if _, err := c.check(p); err != nil {
+	set, err := c.check(p)
+	if err != nil {
 		return err
 	}
 	if err := c.write(); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "written: %s\n", show.Line(c.path, 500))
-	if _, err := (&control.Client{Socket: p.ControlSocket}).Status(ctx); errors.Is(err, control.ErrUnreachable) {
+	switch err := a.awaitRule(ctx, p, set, id); {
+	case errors.Is(err, control.ErrUnreachable):
 		fmt.Fprintln(a.Err, "the daemon is not running; the rule is in force once it runs")
-	} else {
-		fmt.Fprintln(a.Err, "the daemon takes it over within a second; edit the file, and what tightens is in force again at once")
+	case err != nil:
+		return failf("the file stays; "+a.paste("status")+" says what is wrong", "the daemon does not have the rule in force: %v", err)
+	default:
+		fmt.Fprintln(a.Err, "it is in force; edit the file, and what tightens is in force again at once")
 	}
 	return nil
+}
+
+// adoptTime bounds the wait for the daemon, which looks at its files a moment after they change.
+const adoptTime = 2 * time.Second
+
+// awaitRule waits until the daemon has a rule of the set in force.
+func (a *app) awaitRule(ctx context.Context, p config.Places, set *tripwires.Set, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, adoptTime)
+	defer cancel()
+	has := func(set *tripwires.Set, hash string) bool {
+		return slices.ContainsFunc(set.Rules(), func(r tripwires.RuleInfo) bool { return r.ID == id && r.Hash == hash })
+	}
+	rules := set.Rules()
+	hash := rules[slices.IndexFunc(rules, func(r tripwires.RuleInfo) bool { return r.ID == id })].Hash
+	cl := &control.Client{Socket: p.ControlSocket}
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		r, err := cl.Rules(ctx)
+		if err == nil {
+			var now *tripwires.Set
+			if now, err = daemonRules(r); err == nil && has(now, hash) {
+				return nil
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it did not take the file over within %v", adoptTime)
+		case <-tick.C:
+		}
+	}
 }
 
 // onlyRule makes sure that a text holds one rule of the user, called id.

@@ -53,11 +53,7 @@ func (a *app) rulesInForce(ctx context.Context) (*ruleSets, error) {
 	case err != nil:
 		return nil, a.controlError(err)
 	}
-	var files []tripwires.File
-	for _, f := range r.Files {
-		files = append(files, tripwires.File{Path: f.Path, Layer: tripwires.Layer(f.Layer), Data: f.Data, Generation: f.Generation})
-	}
-	if v.set, err = tripwires.Load(files); err != nil {
+	if v.set, err = daemonRules(r); err != nil {
 		return nil, failf("use an auditctl of the same version as the daemon", "the daemon's rules cannot be read: %v", err)
 	}
 	v.profile, v.daemon = r.Profile, true
@@ -68,6 +64,15 @@ func (a *app) rulesInForce(ctx context.Context) (*ruleSets, error) {
 		fmt.Fprintf(a.Err, "warning: the files on disk are not in force: %s\n", show.Line(v.diskErr.Error(), 500))
 	}
 	return v, nil
+}
+
+// daemonRules loads the rules that a daemon has in force.
+func daemonRules(r control.RulesResponse) (*tripwires.Set, error) {
+	var files []tripwires.File
+	for _, f := range r.Files {
+		files = append(files, tripwires.File{Path: f.Path, Layer: tripwires.Layer(f.Layer), Data: f.Data, Generation: f.Generation})
+	}
+	return tripwires.Load(files)
 }
 
 // readRules loads the user's rules as they stand on disk.

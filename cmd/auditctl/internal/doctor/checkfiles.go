@@ -16,10 +16,10 @@ import (
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
-// What goes into directories of ours.
+// What goes into directories of ours; the keys are with the log.
 const (
 	forConfig  = "configuration"
-	forState   = "log and keys"
+	forState   = "log"
 	forSockets = "sockets"
 )
 

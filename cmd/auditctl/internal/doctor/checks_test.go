@@ -104,7 +104,7 @@ func TestChecks(t *testing.T) {
 		}},
 		{name: "alarms are bounded", want: "problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.standing, problem alarms.more",
 			text: "and 3 more alarms", change: func(f *Facts) { f.wired(t, nil); f.Status.Alarms = strings.Split("abcdefgh", "") }},
-		{name: "a home that is mounted read-only", want: "problem dirs.closed, problem daemon.down", text: "configuration, log and keys and sockets belong: read-only file system\nexport TRIPLINE_HOME=",
+		{name: "a home that is mounted read-only", want: "problem dirs.closed, problem daemon.down", text: "configuration, log and sockets belong: read-only file system\nexport TRIPLINE_HOME=",
 			change: func(f *Facts) {
 				f.wired(t, nil)
 				f.Status, f.StatusErr = nil, &control.UnreachableError{Socket: "x", Err: errors.New("y")}
