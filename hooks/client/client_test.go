@@ -227,7 +227,13 @@ func TestEveryExitCodeIsShifted(t *testing.T) {
 		"-x":                                             2,
 	} {
 		h, _ := testHook(t, "PreToolUse")
-		h.p.Args = strings.Fields(line)
+		in, end, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		end.Close()
+		h.p.Args, h.p.Started, h.p.In = strings.Fields(line), time.Now(), int(in.Fd())
+		defer in.Close()
 		if exit := Run(h.p); exit != want {
 			t.Errorf("%q: exit %d, want %d", line, exit, want)
 		}
