@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -23,7 +24,7 @@ type previewOptions struct {
 	output                                          *outputFlag
 }
 
-// previewLimit is how many calls of each rule a table shows unless --limit says otherwise.
+// previewLimit is how many lines a table shows of each rule unless --limit says otherwise.
 const previewLimit = 10
 
 func (a *app) preview() *cobra.Command {
@@ -32,16 +33,19 @@ func (a *app) preview() *cobra.Command {
 		Use:   "preview",
 		Short: "Say what Tripline would have stopped in your past sessions; nothing is installed",
 		Long: `Read the transcripts that Claude Code keeps of its sessions, run every past tool call through the built-in rules and the
-rules and config in force for this user, and list what would have been asked about or denied. It needs no daemon and no
-install. It only reads: nothing is run, written or recorded, and nothing leaves this machine.
+rules and config in force for this user, and list what would have been asked about (a prompt for you) or denied (a block
+for the agent). It needs no daemon and no install. It only reads: nothing is run, written or recorded, and nothing leaves
+this machine.
 
-Verdicts that depend on files (is it there? does git hold it?) are given with the files as they are today, and marked so.
-A transcript tells what the model asked for, a little before the client completed it; files that were last changed before
---since are not opened.
+The rule that would have bothered most comes first; equal calls of a project share a line. A day is one on which agents made
+calls. Verdicts that depend on files (is it there? does git hold it?) are given with the files as they are now, and marked
+with a *. Calls that were refused at that time anyway are marked with who refused them. A transcript tells what the model
+asked for, a little before the client completed it; files that were last changed before --since are not opened.
 
--o json prints one object: "summary" (counts), "rules" (what stopped something: rule, layer, why, asked, denied, floor,
-as_of_today, projects, all_projects, relax) and "calls" (time, session, subagent, project, cwd, tool, tool_use_id, input, verdict, rule, floor,
-reason, as_of_today, refused), oldest first; -o jsonl prints the calls, one a line. Secrets are taken out of inputs.
+-o json prints one object, also if nothing is found: "summary" (counts), "rules" (what stopped something: rule, layer, why,
+asked, denied, floor, as_of_today, refused, projects, all_projects, relax) and "calls" (time, session, subagent, project, cwd,
+tool, tool_use_id, input, verdict, rule, floor, reason, as_of_today, refused, refused_by), oldest first; -o jsonl prints the
+calls, one a line. Secrets are taken out of inputs.
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found (no transcripts, or no calls in that time).`,
 		Example: `  auditctl preview
@@ -59,7 +63,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 nothing found (no transcripts, or no calls
 	f.StringVar(&o.claudeDir, "claude-dir", "", "the client's directory (default: $CLAUDE_CONFIG_DIR, else ~/.claude)")
 	f.StringVar(&o.mode, "mode", "", "judge in this mode (guard, ask, plan, auto, observe)")
 	f.StringVar(&o.profile, "profile", "", "judge with this profile (standard, strict, ci)")
-	f.IntVar(&o.limit, "limit", previewLimit, "show the newest so many calls of each rule (0 = all; machine formats show all by default)")
+	f.IntVar(&o.limit, "limit", previewLimit, "lines to show of each rule, the most frequent calls (0 = all); json and jsonl: the newest calls, all by default")
 	f.VarP(o.output, "output", "o", "output format")
 	return cmd
 }
@@ -79,8 +83,10 @@ func (a *app) runPreview(ctx context.Context, o *previewOptions, limitGiven bool
 	if err != nil {
 		return err
 	}
-	po := preview.Options{Dir: a.claudeDir(p, o.claudeDir), Engine: engine, Homes: a.homes(p), Now: time.Now}
-	if po.From, po.To, err = a.timeRange(nil, o.since, o.until, ""); err != nil {
+	po := preview.Options{Dir: a.claudeDir(p, o.claudeDir), Engine: engine, Homes: a.homes(p), Location: a.Now().Location(), All: o.limit == 0, Now: time.Now}
+	silent := *a // the answer itself tells the time range
+	silent.Err = io.Discard
+	if po.From, po.To, err = silent.timeRange(nil, o.since, o.until, ""); err != nil {
 		return err
 	}
 	if o.project != "" {
@@ -101,6 +107,9 @@ func (a *app) runPreview(ctx context.Context, o *previewOptions, limitGiven bool
 	bar.Clear()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := a.printPreview(o, rep); err != nil {
+			return err
+		}
 		return &Error{Code: exitNothing, Msg: "there are no transcripts of Claude Code below " + po.Dir, Err: err,
 			Hints: []string{"name the client's directory with --claude-dir"}}
 	case errors.Is(err, context.Canceled):
@@ -118,7 +127,7 @@ func (a *app) runPreview(ctx context.Context, o *previewOptions, limitGiven bool
 		return err
 	}
 	if rep.Summary.Calls == 0 {
-		fmt.Fprintln(a.Err, "nothing found")
+		fmt.Fprintln(a.Err, "nothing found "+a.period(o, &rep.Summary))
 		a.previewUnread(rep)
 		return quiet(exitNothing)
 	}
@@ -161,7 +170,7 @@ func (a *app) printPreview(o *previewOptions, rep *preview.Report) error {
 			}
 		}
 		if rep.Summary.Calls > 0 {
-			fmt.Fprintln(a.Err, a.headline(o, &rep.Summary))
+			fmt.Fprintln(a.Err, a.answer(o, &rep.Summary))
 		}
 		return nil
 	}
@@ -190,14 +199,21 @@ func newestOfEach(calls []preview.Call, limit int) []preview.Call {
 	return out
 }
 
-// relaxCommand is what a person pastes to soften a rule, "" if nothing does: in the project that it bothered, or, if there are
-// several, in the one where it is typed.
+// relaxCommand is what a person pastes to soften a rule where it bothered most, "" if nothing does.
 func (a *app) relaxCommand(r *preview.Rule) string {
 	if r.Floor || r.Layer != "builtin" || r.Rule == "" {
 		return ""
 	}
-	if r.AllProjects == 1 && filepath.IsAbs(r.Projects[0]) && show.Line(r.Projects[0], 0) == r.Projects[0] {
-		return a.paste("rules", "relax", r.Rule, "--project", r.Projects[0])
+	if p := bothered(r); p != "" {
+		return a.paste("rules", "relax", r.Rule, "--project", p)
 	}
 	return a.paste("rules", "relax", r.Rule, "--here")
+}
+
+// bothered is the project that a rule bothered most, "" if a shell does not take its name as it is shown.
+func bothered(r *preview.Rule) string {
+	if show.Line(r.Worst, 0) == r.Worst {
+		return r.Worst
+	}
+	return ""
 }

@@ -3,12 +3,13 @@
 package ctl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 
@@ -20,102 +21,179 @@ import (
 func (a *app) previewTable(o *previewOptions, rep *preview.Report) error {
 	s := &rep.Summary
 	var b strings.Builder
-	fmt.Fprintln(&b, a.headline(o, s))
-	if s.Mode == "observe" {
-		fmt.Fprintln(&b, "in mode observe only the floor is enforced; the rest would have been recorded")
+	a.prose(&b, "", a.answer(o, s))
+	for _, line := range totals(s) {
+		a.prose(&b, "", line)
 	}
-	names := projectNames(rep.Calls)
+	names := projectNames(rep)
 	for i := range rep.Rules {
-		if err := a.previewRule(&b, o, &rep.Rules[i], rep.Calls, names); err != nil {
-			return err
-		}
+		a.previewRule(&b, o, &rep.Rules[i], rep.Calls, names)
 	}
 	b.WriteString("\n")
-	notes(&b, s)
-	fmt.Fprintf(&b, "Next: %s   (shows its change first; %s takes it out again)\n", a.paste("install", "claude"), a.paste("uninstall", "claude"))
+	for _, n := range notes(o, s) {
+		a.prose(&b, "", n)
+	}
 	if _, err := io.WriteString(a.Out, b.String()); err != nil {
 		return err
 	}
 	a.previewUnread(rep)
-	return nil
+	b.Reset()
+	a.command(&b, "Next: ", a.paste("install", "claude"), "(shows the change first, and asks)")
+	_, err := io.WriteString(a.Out, b.String())
+	return err
 }
 
-// headline is the answer in one line.
-func (a *app) headline(o *previewOptions, s *preview.Summary) string {
-	return fmt.Sprintf("%s: %s in %s of %s: %s would have run as before, %s asked, %s denied (%.2f %%)",
-		a.period(o, s), numbered(s.Calls, "call"), numbered(s.Sessions, "session"), numbered(s.Projects, "project"), thousands(s.AsBefore), thousands(s.Asked),
-		thousands(s.Denied), s.Stopped)
+// prose writes a text in lines that fit, each behind indent.
+func (a *app) prose(b *strings.Builder, indent, text string) {
+	for _, line := range wrap(show.Line(text, 4000), a.screenWidth()-len(indent)) {
+		b.WriteString(indent + line + "\n")
+	}
 }
 
-// period names the time range: in days if that is what was asked for.
-func (a *app) period(o *previewOptions, s *preview.Summary) string {
-	if n, ok := strings.CutSuffix(o.since, "d"); ok && o.until == "" {
-		if days, err := strconv.Atoi(n); err == nil {
-			return numbered(days, "day")
-		}
-	}
-	end := "now"
-	if s.To != nil {
-		end = stamp(*s.To)
-	}
-	return stamp(*s.From) + " to " + end
-}
-
-// previewRule prints one rule with its newest calls.
-func (a *app) previewRule(b *strings.Builder, o *previewOptions, r *preview.Rule, calls []preview.Call, names map[string]string) error {
-	var what []string
-	if r.Denied > 0 {
-		what = append(what, a.tint(red, thousands(r.Denied)+" denied"))
-	}
-	if r.Asked > 0 {
-		what = append(what, a.tint(yellow, thousands(r.Asked)+" asked"))
-	}
-	fmt.Fprintf(b, "\n%s  %s", show.Line(dash(r.Rule), 200), strings.Join(what, ", "))
-	if r.Why != "" {
-		fmt.Fprintf(b, "  %s", show.Line(r.Why, 300))
+// command writes what can be pasted whole, and a remark beside it or, if the line would be too long, below.
+func (a *app) command(b *strings.Builder, label, paste, remark string) {
+	line := label + paste
+	b.WriteString(line)
+	switch {
+	case remark == "":
+	case runewidth.StringWidth(line)+3+runewidth.StringWidth(remark) <= a.screenWidth():
+		b.WriteString("   " + remark)
+	default:
+		b.WriteString("\n" + strings.Repeat(" ", len(label)) + remark)
 	}
 	b.WriteString("\n")
-	own := slices.DeleteFunc(slices.Clone(calls), func(c preview.Call) bool { return c.Rule != r.Rule })
-	shown := newestOfEach(own, o.limit)
+}
+
+// group is the calls of one rule that look the same, in one project.
+type group struct {
+	sameCall
+	n, today, refused int
+	first, last       time.Time
+	by                string // who refused them; the last one, if there are several
+}
+
+type sameCall struct{ verdict, project, text string }
+
+// groups puts the same calls of a rule together: those that came most often first, of equals the newest.
+func groups(calls []preview.Call, rule string) []*group {
+	known := map[sameCall]*group{}
+	var all []*group
+	for i := range calls {
+		c := &calls[i]
+		if c.Rule != rule {
+			continue
+		}
+		key := sameCall{string(c.Verdict), c.Project, callText(c)}
+		g := known[key]
+		if g == nil {
+			g = &group{sameCall: key, first: c.Time}
+			known[key], all = g, append(all, g)
+		}
+		g.n++
+		g.last = c.Time // calls are sorted
+		if c.Today {
+			g.today++
+		}
+		if c.Refused != "" {
+			g.refused++
+			g.by = refuser(c)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *group) int { return cmp.Or(cmp.Compare(y.n, x.n), y.last.Compare(x.last)) })
+	return all
+}
+
+// callText is what a call is known by: the command of a shell, else the tool and what it is used on.
+func callText(c *preview.Call) string {
+	text := summary(c.Tool, c.Input)
+	if c.Tool != "Bash" {
+		text = c.Tool + " " + text
+	}
+	return show.Line(text, 4096)
+}
+
+// previewRule prints one rule with its calls.
+func (a *app) previewRule(b *strings.Builder, o *previewOptions, r *preview.Rule, calls []preview.Call, names map[string]string) {
+	a.ruleHead(b, r)
+	all := groups(calls, r.Rule)
+	shown := all
+	if o.limit > 0 {
+		shown = all[:min(len(all), o.limit)]
+	}
+	hidden := r.Asked + r.Denied
 	rows := make([][]string, 0, len(shown))
-	for i := range shown {
-		c := &shown[i]
-		rows = append(rows, []string{c.Time.Format("2006-01-02 15:04"), string(c.Verdict), names[c.Project], show.Line(marks(c), 100), show.Line(summary(c.Tool, c.Input), 4096)})
+	for _, g := range shown {
+		hidden -= g.n
+		count, verdict := "", g.verdict
+		if g.n > 1 {
+			count = thousands(g.n) + "x"
+		}
+		if g.today > 0 {
+			verdict += "*"
+		}
+		rows = append(rows, []string{count, verdict, names[g.project], during(g.first, g.last, a.Now()), refusals(g), g.text})
 	}
 	a.columns(b, rows)
-	if n := r.Asked + r.Denied - len(shown); n > 0 {
-		fmt.Fprintf(b, "  and %s earlier; --limit 0 shows all\n", thousands(n))
+	switch {
+	case hidden > 0 && o.limit > 0:
+		fmt.Fprintf(b, "  and %s; --limit 0 shows all\n", more(hidden))
+	case hidden > 0:
+		fmt.Fprintf(b, "  and %s, the oldest\n", more(hidden))
 	}
 	switch {
 	case r.Floor:
 		b.WriteString("  this is the floor: no rule, mode or approval lifts it\n")
 	case r.Relax != "":
-		fmt.Fprintf(b, "  too strict for you? %s", r.Relax)
+		label, remark := "  too strict for you? ", ""
 		if r.AllProjects > 1 {
-			fmt.Fprintf(b, "   (in one of %d projects; --everywhere: in all)", r.AllProjects)
+			remark = fmt.Sprintf("(--everywhere: in all %s projects)", thousands(r.AllProjects))
 		}
-		b.WriteString("\n")
+		switch p := bothered(r); {
+		case p == "":
+			remark = "(in the project you type it in)"
+		case r.AllProjects > 1:
+			label = "  too strict in " + names[p] + "? "
+		}
+		a.command(b, label, r.Relax, remark)
 	case r.Layer == "user" || r.Layer == "system" || r.Layer == "project":
 		fmt.Fprintf(b, "  this is a rule of the %s's own files\n", r.Layer)
 	}
-	return nil
 }
 
-// marks are what a reader should know of a call before its text.
-func marks(c *preview.Call) string {
-	var m []string
-	if c.Refused != "" {
-		m = append(m, "did not run ("+c.Refused+")")
+// ruleHead writes a rule's name, how often it would have stopped something, and why.
+func (a *app) ruleHead(b *strings.Builder, r *preview.Rule) {
+	name := show.Line(dash(r.Rule), 200)
+	var plain, tinted []string
+	add := func(n int, word, color string) {
+		if n > 0 {
+			plain = append(plain, thousands(n)+" "+word)
+			tinted = append(tinted, a.tint(color, thousands(n)+" "+word))
+		}
 	}
-	if c.Today {
-		m = append(m, "as of today")
+	add(r.Denied, "denied", red)
+	add(r.Asked, "asked", yellow)
+	fmt.Fprintf(b, "\n%s  %s", name, strings.Join(tinted, ", "))
+	why := show.Line(r.Why, 300)
+	used := runewidth.StringWidth(name) + 2 + len(strings.Join(plain, ", "))
+	switch {
+	case why == "":
+		b.WriteString("\n")
+	case used+2+runewidth.StringWidth(why) <= a.screenWidth():
+		b.WriteString("  " + why + "\n")
+	default:
+		b.WriteString("\n")
+		a.prose(b, "  ", why)
 	}
-	return strings.Join(m, ", ")
 }
 
-// columns prints rows, indented and aligned; the last column is cut at the terminal's width.
+const (
+	verdictColumn = 1  // is coloured
+	narrow        = 20 // columns are too few for a command
+)
+
+// columns prints rows, indented and aligned, without the columns that are empty. The last one is cut at the screen's width.
 func (a *app) columns(b *strings.Builder, rows [][]string) {
-	var widths [5]int
+	var widths [6]int
 	for _, row := range rows {
 		for i, c := range row {
 			widths[i] = max(widths[i], runewidth.StringWidth(c))
@@ -127,7 +205,11 @@ func (a *app) columns(b *strings.Builder, rows [][]string) {
 		for i, c := range row {
 			if i == len(row)-1 {
 				if a.Width > 0 {
-					c = runewidth.Truncate(c, max(a.Width-used-1, 10), "…")
+					if a.screenWidth()-used-1 < narrow { // on a line of its own
+						b.WriteString("\n     ")
+						used = 5
+					}
+					c = runewidth.Truncate(c, a.screenWidth()-used-1, "…")
 				}
 				b.WriteString(" " + c + "\n")
 				break
@@ -137,8 +219,11 @@ func (a *app) columns(b *strings.Builder, rows [][]string) {
 			}
 			pad := strings.Repeat(" ", widths[i]-runewidth.StringWidth(c)+1)
 			used += widths[i] + 2
-			if i == 1 {
-				c = a.tint(map[string]string{"deny": red, "ask": yellow}[c], c)
+			switch i {
+			case 0:
+				c, pad = pad[1:]+c, " "
+			case verdictColumn:
+				c = a.tint(map[string]string{"deny": red, "ask": yellow}[strings.TrimSuffix(c, "*")], c)
 			}
 			b.WriteString(" " + c + pad)
 		}
@@ -150,53 +235,6 @@ func (a *app) tint(color, s string) string {
 		return s
 	}
 	return color + s + reset
-}
-
-// projectNames are the shortest names that tell projects apart: the last part of the path, or all of it.
-func projectNames(calls []preview.Call) map[string]string {
-	paths := map[string]string{}
-	bases := map[string]int{}
-	for _, c := range calls {
-		if _, ok := paths[c.Project]; !ok {
-			paths[c.Project] = ""
-			bases[filepath.Base(c.Project)]++
-		}
-	}
-	for p := range paths {
-		name := filepath.Base(p)
-		if bases[name] > 1 {
-			name = p
-		}
-		paths[p] = show.Line(dash(name), 60)
-	}
-	paths[""] = "-"
-	return paths
-}
-
-// notes say what the numbers do not.
-func notes(b *strings.Builder, s *preview.Summary) {
-	if s.Asked+s.Denied == 0 {
-		b.WriteString("Nothing would have been stopped.\n")
-	}
-	if s.Refused > 0 {
-		fmt.Fprintf(b, "%s of these did not run at that time either: you, a hook or the client refused them.\n", thousands(s.Refused))
-	}
-	if s.Today > 0 || s.PassedToday > 0 {
-		b.WriteString("As of today: files and git's index were looked at as they are now, not as they were then.")
-		if s.Today > 0 {
-			fmt.Fprintf(b, " That decided on %s of these calls.", thousands(s.Today))
-		}
-		if s.PassedToday > 0 {
-			fmt.Fprintf(b, " Of the others, %s delete or replace something that may have been there.", thousands(s.PassedToday))
-		}
-		b.WriteString("\n")
-	}
-	if s.TooLarge > 0 {
-		fmt.Fprintf(b, "%s too large to be judged here.\n", numbered(s.TooLarge, "call"))
-	}
-	if s.LeftOut > 0 {
-		fmt.Fprintf(b, "%s counted above, too old to be listed.\n", numbered(s.LeftOut, "call"))
-	}
 }
 
 // previewUnread says on stderr what was read, what could not be, and how long it took.

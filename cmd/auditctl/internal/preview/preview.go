@@ -5,8 +5,13 @@ package preview
 import (
 	"bytes"
 	"context"
+	"errors"
 	"hash/maphash"
+	"io/fs"
+	"math"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +31,9 @@ type Options struct {
 	Project  string    // only calls of this project, or made in a directory below it; "" = all
 	Engine   *tripwires.Engine
 	Homes    []string
-	Workers  int // 0 = one for each processor, at most 8
+	Location *time.Location // whose days are counted; nil = UTC
+	All      bool           // list every stopped call, up to a bound for hostile trees; else the newest
+	Workers  int            // 0 = one for each processor, at most 8
 	// Progress, if not nil, is told how many bytes of how many were dealt with. It is called by several goroutines.
 	Progress func(done, total int64)
 	// Now measures how long it took.
@@ -35,16 +42,21 @@ type Options struct {
 
 // Bounds of one run.
 const (
-	maxListed  = 5000    // stopped calls that are listed: the newest ones
-	maxPerFile = 1 << 20 // calls of one transcript
-	maxPath    = 1000    // bytes of a path that is listed
-	maxInput   = 2000    // bytes of an input that is listed
+	maxListed    = 24 << 20  // bytes of the stopped calls that are listed, the newest ones: some 30,000
+	maxListedAll = 512 << 20 // the same with Options.All
+	maxPerFile   = 1 << 20   // calls of one transcript
+	maxPath      = 1000      // bytes of a path that is listed
+	maxInput     = 2000      // bytes of an input that is listed
 )
 
-// Run reads the transcripts and judges their calls. The error wraps fs.ErrNotExist if there are none, or is that of ctx.
+// Run reads the transcripts and judges their calls. The error wraps fs.ErrNotExist if there are none, and comes with an empty
+// report; or it is that of ctx.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	begin := o.Now()
 	tree, err := transcript.Open(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return (&run{o: &o}).report(ctx, newTally(&o, transcript.Stats{}), begin), err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,18 +79,39 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o: &o, tree: tree, judge: newJudge(o.Engine, newSnapshot(pool), o.Homes), redactor: redact.New(), seed: maphash.MakeSeed(), total: total,
 		first: map[string]string{},
 	}
-	t := newTally(stats)
+	t := newTally(&o, stats)
 	if err := r.files(ctx, files, t); err != nil {
 		return nil, err
 	}
+	rep := r.report(ctx, t, begin)
+	rep.Summary.Files = len(files)
+	look := r.judge.snap.reader(ctx)
+	for i := range rep.Rules {
+		rule := &rep.Rules[i]
+		there := func(p string) bool {
+			if !path.IsAbs(p) {
+				return false
+			}
+			info, err := look.Lstat(p)
+			return err == nil && info.Mode.IsDir()
+		}
+		if n := slices.IndexFunc(rule.Projects, there); n >= 0 {
+			rule.Worst = rule.Projects[n]
+		}
+	}
+	return rep, nil
+}
+
+// report is what the tally says, and of what, by what and how long it took.
+func (r *run) report(ctx context.Context, t *tally, begin time.Time) *Report {
 	rep := t.report()
 	s := &rep.Summary
-	s.From, s.To = optional(o.From), optional(o.To)
-	s.Files, s.Bytes = len(files), total
-	s.RuleSet = o.Engine.Rules().Hash()
+	s.From, s.To = optional(r.o.From), optional(r.o.To)
+	s.Bytes = r.total
+	s.RuleSet = r.o.Engine.Rules().Hash()
 	s.Mode, s.Profile = r.setting(ctx)
-	s.DurationMS = o.Now().Sub(begin).Milliseconds()
-	return rep, nil
+	s.DurationMS = r.o.Now().Sub(begin).Milliseconds()
+	return rep
 }
 
 func optional(t time.Time) *time.Time {
@@ -171,7 +204,8 @@ func (r *run) files(ctx context.Context, files []transcript.File, t *tally) erro
 type seen struct {
 	key      uint64
 	session  string
-	copied   bool // in a forked session
+	day      int32 // since 1970, noDay if the transcript tells no time
+	copied   bool  // in a forked session
 	tooLarge bool
 	verdict  *verdict
 	listed   *Call // if it was stopped
@@ -191,7 +225,7 @@ func (r *run) file(ctx context.Context, reader *transcript.Reader, f transcript.
 	var v transcript.Visitor
 	result := func(x *transcript.Result) error {
 		for _, c := range open[x.ToolUseID] {
-			c.Refused = show.Line(x.Refused, 100)
+			c.Refused, c.RefusedBy = show.Line(x.Refused, 100), show.Line(x.RefusedBy, 100)
 		}
 		if delete(open, x.ToolUseID); len(open) == 0 {
 			v.Result = nil
@@ -228,7 +262,7 @@ func (r *run) call(ctx context.Context, c *transcript.Call, first string) (s see
 	if !c.Time.IsZero() && (c.Time.Before(r.o.From) || !r.o.To.IsZero() && !c.Time.Before(r.o.To)) {
 		return s, false
 	}
-	s = seen{key: r.key(c), session: c.Session, copied: c.Origin != ""}
+	s = seen{key: r.key(c), session: c.Session, day: r.day(c.Time), copied: c.Origin != ""}
 	if c.Oversized {
 		s.tooLarge = true
 		return s, r.o.Project == "" || within(r.o.Project, c.Cwd)
@@ -247,8 +281,32 @@ func (r *run) call(ctx context.Context, c *transcript.Call, first string) (s see
 	return s, true
 }
 
-// clip bounds a path that is listed.
-func clip(p string) string { return p[:min(len(p), maxPath)] }
+// clip bounds a path that is listed, and lets go of the rest.
+func clip(p string) string {
+	if len(p) <= maxPath {
+		return p
+	}
+	return strings.Clone(p[:maxPath])
+}
+
+const noDay = math.MinInt32
+
+// day numbers the days by the person's clock.
+func (r *run) day(t time.Time) int32 {
+	if t.IsZero() {
+		return noDay
+	}
+	if r.o.Location != nil {
+		t = t.In(r.o.Location)
+	}
+	_, east := t.Zone()
+	s := t.Unix() + int64(east)
+	day := s / 86400
+	if s%86400 < 0 {
+		day--
+	}
+	return int32(day) // of years 0 to 9999
+}
 
 // key tells a call from every other one. The id alone does not: some servers count from one in each session.
 func (r *run) key(c *transcript.Call) uint64 {

@@ -319,21 +319,92 @@ func TestAnInterruptedRunEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err = Run(context.Background(), Options{Dir: t.TempDir(), Engine: e, Now: time.Now}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v", err)
+	rep, err := Run(context.Background(), Options{Dir: t.TempDir(), Engine: e, Now: time.Now})
+	if !errors.Is(err, fs.ErrNotExist) || rep == nil || rep.Rules == nil || rep.Calls == nil || rep.Summary.Mode == "" || rep.Summary.Calls != 0 {
+		t.Errorf("error %v, report %+v", err, rep)
 	}
 }
 
 func TestTheListIsBoundedToTheNewest(t *testing.T) {
 	t.Parallel()
-	tl := newTally(transcript.Stats{})
-	v := &verdict{decision: event.Ask, rule: "r"}
-	for i := range 3 * maxListed {
-		tl.count(&seen{key: uint64(i), verdict: v, listed: &Call{Time: time.Unix(int64(i), 0)}})
+	input := json.RawMessage(`{"command":"` + strings.Repeat("x", 1900) + `"}`)
+	n := 3 * maxListed / len(input)
+	for _, all := range []bool{false, true} {
+		tl := newTally(&Options{All: all}, transcript.Stats{})
+		v := &verdict{decision: event.Ask, rule: "r"}
+		for i := range n {
+			at := (i * 7919) % n // not in order
+			tl.count(&seen{key: uint64(i), day: int32(i % 5), verdict: v, listed: &Call{Time: time.Unix(int64(at), 0), Input: input}})
+		}
+		held := 0
+		for _, c := range tl.listed {
+			held += size(c)
+		}
+		if held != tl.held || held > maxListed && !all {
+			t.Errorf("%d bytes are held, counted as %d", held, tl.held)
+		}
+		rep := tl.report()
+		s := rep.Summary
+		if s.Asked != n || len(rep.Calls)+s.LeftOut != n || all != (s.LeftOut == 0) || len(rep.Calls) < n/8 || rep.Calls[len(rep.Calls)-1].Time.Unix() != int64(n-1) {
+			t.Errorf("%d of %d calls, %+v", len(rep.Calls), n, s)
+		}
+		for i, c := range rep.Calls[1:] {
+			if c.Time.Before(rep.Calls[i].Time) {
+				t.Fatalf("%v stands before %v", rep.Calls[i].Time, c.Time)
+			}
+		}
 	}
-	rep := tl.report()
-	if len(rep.Calls) != maxListed || rep.Summary.LeftOut != 2*maxListed || rep.Calls[0].Time.Unix() != 2*maxListed || rep.Summary.Asked != 3*maxListed {
-		t.Errorf("%d calls, %+v", len(rep.Calls), rep.Summary)
+}
+
+func TestDaysAreThoseOfThePersonsClock(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.call("p/s1.jsonl", made{command: "ls", at: "2026-11-20T22:30:00Z"})
+	p.call("p/s1.jsonl", made{command: "git push -f", at: "2026-11-20T23:30:00Z"})
+	p.call("p/s1.jsonl", made{command: "rm -rf src", at: "2026-11-21T10:00:00Z"})
+	p.call("p/s1.jsonl", made{command: "git push -f", at: "2026-11-22T10:00:00Z"})
+	p.call("p/s1.jsonl", made{command: "git push -f", at: "no time"})
+	p.call("p/s2.jsonl", made{command: "git push -f", at: "1969-12-31T23:30:00Z"})
+	for name, tt := range map[string]struct {
+		east int
+		want string
+	}{
+		"at Greenwich":      {0, "4 {1969-12-31 1 0}"}, // of equals the first
+		"an hour east":      {3600, "4 {2026-11-21 1 1}"},
+		"half a day west":   {-12 * 3600, "3 {2026-11-20 1 1}"},
+		"a quarter further": {12*3600 + 900, "3 {2026-11-21 1 1}"},
+	} {
+		rep := p.report(func(o *Options) { o.Location = time.FixedZone("here", tt.east) })
+		if s := rep.Summary; fmt.Sprintf("%d %v", s.Days, *s.Busiest) != tt.want {
+			t.Errorf("%s: %d days, the busiest %v; want %s", name, s.Days, *s.Busiest, tt.want)
+		}
+	}
+}
+
+func TestWhatBotheredMostComesFirst(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	refused := func(id string) {
+		p.line("p/s1.jsonl", map[string]any{"type": "user", "sessionId": "s1", "toolDenialKind": "permission-rule", "permissionDecision": map[string]any{"decision": "reject", "source": "config"},
+			"message": map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": id, "is_error": true}}}})
+	}
+	for i := range 3 {
+		id := fmt.Sprint("refused", i)
+		p.call("p/s1.jsonl", made{id: id, command: "rm -rf src"})
+		refused(id)
+	}
+	for _, d := range []string{"/a", "/b", "/b"} {
+		if err := os.MkdirAll(p.home+d+"/.git", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p.call("p/s1.jsonl", made{command: "git push -f", cwd: p.home + d})
+	}
+	rep := p.report(nil)
+	if len(rep.Rules) != 2 || rep.Rules[0].Rule != "git.force-push" || rep.Rules[1].Refused != 3 || rep.Calls[0].RefusedBy != "config" {
+		t.Errorf("%+v", rep.Rules)
+	}
+	if got := rep.Rules[0].Projects; len(got) != 2 || got[0] != p.home+"/b" || rep.Rules[0].Worst != got[0] {
+		t.Errorf("projects %v", got)
 	}
 }
 

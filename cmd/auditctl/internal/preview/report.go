@@ -14,7 +14,7 @@ import (
 // Report is the answer. Its JSON form is stable: keys may be added.
 type Report struct {
 	Summary Summary `json:"summary"`
-	Rules   []Rule  `json:"rules"` // what stopped something, most calls first
+	Rules   []Rule  `json:"rules"` // what stopped something; first what stopped most of the calls that ran then
 	Calls   []Call  `json:"calls"` // what would have been stopped, oldest first
 }
 
@@ -25,7 +25,9 @@ type Summary struct {
 	Calls    int        `json:"calls"`
 	Sessions int        `json:"sessions"`
 	Projects int        `json:"projects"`
-	AsBefore int        `json:"as_before"` // passed or allowed
+	Days     int        `json:"days"`        // on which calls were made, by Options.Location
+	Busiest  *Day       `json:"busiest_day"` // with most calls asked or denied, the first of equals; null = none was
+	AsBefore int        `json:"as_before"`   // passed or allowed
 	Asked    int        `json:"asked"`
 	Denied   int        `json:"denied"`
 	Floor    int        `json:"floor"`       // of those denied: by what no rule can soften
@@ -44,6 +46,13 @@ type Summary struct {
 	Bytes       int64   `json:"bytes"`
 	Unread      Unread  `json:"unread"`
 	DurationMS  int64   `json:"duration_ms"`
+}
+
+// Day is what would have been stopped on one day.
+type Day struct {
+	Date   string `json:"date"` // 2006-01-02
+	Asked  int    `json:"asked"`
+	Denied int    `json:"denied"`
 }
 
 // Unread counts what could not be read.
@@ -65,9 +74,13 @@ type Rule struct {
 	Denied int    `json:"denied"`
 	Floor  bool   `json:"floor"` // it cannot be softened
 	Today  int    `json:"as_of_today"`
-	// Projects are those of the calls, at most a few of them, sorted; AllProjects counts them all.
+	// Refused counts the calls that did not run then either.
+	Refused int `json:"refused"`
+	// Projects are those of the calls, at most a few of them, with most calls first; AllProjects counts them all.
 	Projects    []string `json:"projects"`
 	AllProjects int      `json:"all_projects"`
+	// Worst is the first of Projects that is still there, "" if none is.
+	Worst string `json:"-"`
 	// Relax is the command that softens the rule, "" if there is none.
 	Relax string `json:"relax"`
 }
@@ -88,4 +101,5 @@ type Call struct {
 	Reason    string          `json:"reason"`
 	Today     bool            `json:"as_of_today"` // the verdict depends on files, and was given with them as they are now
 	Refused   string          `json:"refused"`     // the client's word for why the call did not run then, "" if it ran
+	RefusedBy string          `json:"refused_by"`  // the client's word for what refused it then, "" if it does not tell
 }
