@@ -240,10 +240,21 @@ func makesFiles(c *command) bool {
 	return !strings.Contains(c.Argv[0].Text, "/") || strings.HasPrefix(c.Argv[0].Text, "/")
 }
 
+// runnerOf names what would run a text: a shell or one of its own commands.
+func runnerOf(o *shell.Opaque) string {
+	if len(o.Argv) > 0 && o.Argv[0].Known {
+		switch name := baseName(o.Argv[0].Text); {
+		case shells[name], name == "eval", name == "source":
+			return name
+		}
+	}
+	return "a shell"
+}
+
 func (x *evaluation) judgeOpaque(o *shell.Opaque, outer []string, cmds []*command) {
 	via := append(append([]string{}, outer...), o.Via...)
 	if o.Download {
-		x.add(finding{Effect: Effect{Kind: ExecuteDownload, Via: via, Note: o.Why}, form: "pipe", cmd: -1})
+		x.add(finding{Effect: Effect{Kind: ExecuteDownload, Program: runnerOf(o), Via: via, Note: o.Why}, form: "pipe", cmd: -1})
 		return
 	}
 	if o.Remote && o.Kind == "stdin-shell" {

@@ -118,7 +118,6 @@ func (x *evaluation) decide() Decision {
 		m := o.Match
 		m.Token = shorten(m.Token, 200)
 		d.Matches = append(d.Matches, m)
-		x.trace("%s %s (%s)", m.Verdict, m.Rule, m.Layer)
 	}
 	if len(ops) > 0 && ops[0].Verdict != event.Pass {
 		x.explain(&d, ops)

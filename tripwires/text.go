@@ -55,7 +55,7 @@ func (x *evaluation) subject(o opinion) string {
 // kindWords says what each kind of effect does.
 var kindWords = map[EffectKind]string{
 	Read: "reads", Write: "writes", Append: "appends to", Delete: "deletes", Empty: "empties", Overwrite: "overwrites",
-	ExecuteDownload: "runs what it downloads", NetworkSend: "sends to the network", SecretRead: "reads a secret:", VCSDiscard: "discards in git:",
+	ExecuteDownload: "runs what was downloaded", NetworkSend: "sends to the network", SecretRead: "reads a secret:", VCSDiscard: "discards in git:",
 	VCSRewriteRemote: "rewrites the remote", Privilege: "takes another user's rights", PermissionChange: "changes permissions of", DeviceWrite: "writes to a device",
 	ProcessKill: "stops a process", Persistence: "makes something run later:", DatabaseDestroy: "destroys data in a database:", InfraDestroy: "destroys resources:",
 	HistoryWipe: "wipes a history", SelfTamper: "acts on Tripline or an agent's hooks:", AgentUnguarded: "starts an agent without its guards:",

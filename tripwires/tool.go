@@ -31,7 +31,6 @@ func (x *evaluation) prepare() {
 	x.paths = paths.New(paths.Options{Homes: x.call.Homes, Cwd: x.call.Cwd, FirstCwd: x.call.FirstCwd, Project: x.call.Project,
 		Own: x.eng.own, Reader: x.view})
 	x.root = x.paths.Root()
-	x.trace("project %s", x.root)
 }
 
 // effects turns the call into findings.

@@ -111,7 +111,7 @@ type Decision struct {
 	Project  string // the project root that was used
 	RuleSet  string // hash of the rule set in force
 	ReadSet  []view.Entry
-	Trace    []string // how it was decided, a step a line (explain prints it)
+	Trace    []string // what the other fields do not tell of how it was decided, a step a line (explain prints it)
 }
 
 // Modes and profiles.
