@@ -11,6 +11,7 @@ import (
 	"github.com/tripline-sh/tripline/audit"
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
@@ -54,7 +55,7 @@ func (a *app) warn(st control.Status) {
 			fmt.Fprintf(a.Err, "and %d more alarms\n", len(st.Alarms)-i)
 			break
 		}
-		fmt.Fprintf(a.Err, "alarm: %s\n", show.Line(text, 300))
+		fmt.Fprintf(a.Err, "alarm: %s\n", show.Line(doctor.AlarmText(text, a.Now()), 300))
 	}
 	if len(st.Alarms) > 0 {
 		fmt.Fprintf(a.Err, "  see %s\n", a.paste("status"))

@@ -159,13 +159,31 @@ func checkAlarms(_ context.Context, f *Facts) []Finding {
 			out = append(out, Finding{ID: "alarms.more", Severity: Problem, Text: "and " + count(len(f.Status.Alarms)-i, "more alarm"), Command: f.Self + " status -o json"})
 			break
 		}
-		out = append(out, Finding{ID: "alarms.standing", Severity: Problem, Text: "alarm: " + text, Command: f.Self + " " + alarmEvents(text)})
+		out = append(out, Finding{ID: "alarms.standing", Severity: Problem, Text: "alarm: " + AlarmText(text, f.Now), Command: f.Self + " " + alarmEvents(text)})
 	}
 	return out
 }
 
 // alarmText is how the daemon words an alarm that has a record: its kind, a place, the time.
 var alarmText = regexp.MustCompile(`^((?:tamper|daemon|config)\.[a-z-]+) (?:.* )?\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\)$`)
+
+// AlarmText is an alarm for people: its time is that of now's zone, without the day where that is today's. An alarm without a time, or
+// with one that is none, stays as it is.
+func AlarmText(text string, now time.Time) string {
+	m := alarmText.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	t, err := time.Parse(time.RFC3339, m[2])
+	if err != nil {
+		return text
+	}
+	layout := time.DateTime
+	if t = t.In(now.Location()); t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		layout = time.TimeOnly
+	}
+	return strings.TrimSuffix(text, m[2]+")") + t.Format(layout) + ")"
+}
 
 // alarmEvents is the command that shows the record of an alarm, which may be of another day than today.
 func alarmEvents(text string) string {

@@ -343,6 +343,30 @@ func FuzzUnitFiles(f *testing.F) {
 	})
 }
 
+func TestTheTimeOfAnAlarmIsThatOfTheClockOnTheWall(t *testing.T) {
+	t.Parallel()
+	wall := time.Date(2026, 12, 1, 8, 0, 0, 0, time.FixedZone("", 10*3600))
+	for text, want := range map[string]string{
+		"tamper.hooks-removed /home/dev/.claude/settings.json (2026-11-30T20:46:18Z)": "tamper.hooks-removed /home/dev/.claude/settings.json (06:46:18)",
+		"tamper.denied-ran (2026-11-30T01:02:03Z)":                                    "tamper.denied-ran (2026-11-30 11:02:03)",
+		"tamper.denied-ran (2026-13-30T01:02:03Z)":                                    "tamper.denied-ran (2026-13-30T01:02:03Z)",
+		"daemon.x (2026-11-30T20:46:18Z) (2026-11-30T20:46:19Z)":                      "daemon.x (2026-11-30T20:46:18Z) (06:46:19)",
+		"the audit log cannot be written":                                             "the audit log cannot be written",
+		"":                                                                            "",
+	} {
+		if got := AlarmText(text, wall); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	f := healthy(t).wired(t, nil)
+	f.Now = wall
+	f.Status.Alarms = []string{"tamper.denied-ran (2026-11-30T20:46:18Z)"}
+	found := checkAlarms(t.Context(), f)
+	if len(found) != 1 || found[0].Text != "alarm: tamper.denied-ran (06:46:18)" || found[0].Command != "auditctl events --kind tamper.denied-ran --since 2026-11-30T20:46:18Z" {
+		t.Errorf("found %+v", found)
+	}
+}
+
 func TestAnAlarmNamesTheCommandThatShowsItsRecord(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
