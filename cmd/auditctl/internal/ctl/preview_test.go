@@ -19,7 +19,7 @@ import (
 // previewApp is a program at a terminal of so many columns.
 func previewApp(out *bytes.Buffer, width int) *app {
 	return &app{Env: Env{
-		Out: out, Err: out, Getenv: func(string) string { return "" }, Exe: "/usr/local/bin/auditctl", Name: "auditctl", Width: width,
+		Out: out, Err: out, Getenv: func(string) string { return "" }, Exe: "/nowhere/auditctl", Name: "auditctl", Width: width,
 		Now: func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
 	}}
 }
@@ -73,20 +73,22 @@ func TestTheSameCallsShareALine(t *testing.T) {
 	noTime.Time = time.Time{}
 	write := call("2026-11-20 10:00", "/w/shop", "")
 	write.Tool, write.Input = "Write", []byte(`{"file_path":"/etc/hosts","content":"x"}`)
+	edit := write
+	edit.Tool, edit.Input = "Edit", []byte(`{"file_path":"/w/shop/src/a.go","content":"x"}`)
 	calls := []preview.Call{
 		noTime,
 		call("2025-11-20 10:00", "/w/shop", "old"), call("2026-01-20 10:00", "/w/shop", "old"),
-		call("2026-11-20 10:00", "/w/shop", "rm -rf dist"), denied, write,
+		call("2026-11-20 10:00", "/w/shop", "rm -rf dist"), denied, write, edit,
 		call("2026-11-20 10:01", "/w/site", "rm -rf dist"),
 		call("2026-11-20 10:07", "/w/shop", "rm -rf dist"),
 		call("2026-11-21 09:00", "/w/shop", "once"), call("2026-11-21 09:00", "/w/shop", "once"), call("2026-11-21 09:30", "/w/shop", "morning"), call("2026-11-21 11:30", "/w/shop", "morning"),
 		call("2026-11-22 10:00", "/w/shop", "rm -rf dist"),
 	}
 	calls[3].Refused, calls[3].RefusedBy, calls[3].Today = "user-rejected", "user_reject", true
-	rep := &preview.Report{Calls: calls, Rules: []preview.Rule{{Rule: "r", Layer: "user", Asked: 13, Denied: 1, Why: "a why"}}}
+	rep := &preview.Report{Calls: calls, Rules: []preview.Rule{{Rule: "r", Layer: "user", Asked: 14, Denied: 1, Why: "a why"}}}
 	for limit, want := range map[int]string{
 		0: `
-r  1 denied, 13 asked  a why
+r  1 denied, 14 asked  a why
   3x  ask*  shop  20 Nov 10:00 to 22 Nov 10:00  you refused 1  rm -rf dist
   2x  ask   shop  21 Nov 09:30 to 11:30                        morning
   2x  ask   shop  21 Nov 09:00                                 once
@@ -94,16 +96,17 @@ r  1 denied, 13 asked  a why
       ask   site  20 Nov 10:01                                 rm -rf dist
       deny  shop  20 Nov 10:00                                 rm -rf dist
       ask   shop  20 Nov 10:00                                 Write /etc/hosts
+      ask   shop  20 Nov 10:00                                 Edit src/a.go
       ask   shop  -                                            odd
-  and 1 more call, the oldest
-  this is a rule of the user's own files
+  and 1 more call, too old to be held
+  this is a rule of the user's own files: auditctl rules show r
 `,
 		2: `
-r  1 denied, 13 asked  a why
+r  1 denied, 14 asked  a why
   3x  ask*  shop  20 Nov 10:00 to 22 Nov 10:00  you refused 1  rm -rf dist
   2x  ask   shop  21 Nov 09:30 to 11:30                        morning
-  and 9 more calls; --limit 0 shows all
-  this is a rule of the user's own files
+  and 10 more calls; --limit 0 shows all
+  this is a rule of the user's own files: auditctl rules show r
 `,
 	} {
 		var b strings.Builder

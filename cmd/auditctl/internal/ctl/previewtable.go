@@ -107,6 +107,9 @@ func groups(calls []preview.Call, rule string) []*group {
 func callText(c *preview.Call) string {
 	text := summary(c.Tool, c.Input)
 	if c.Tool != "Bash" {
+		if len(c.Project) > 1 {
+			text = strings.TrimPrefix(text, c.Project+"/")
+		}
 		text = c.Tool + " " + text
 	}
 	return show.Line(text, 4096)
@@ -138,7 +141,7 @@ func (a *app) previewRule(b *strings.Builder, o *previewOptions, r *preview.Rule
 	case hidden > 0 && o.limit > 0:
 		fmt.Fprintf(b, "  and %s; --limit 0 shows all\n", more(hidden))
 	case hidden > 0:
-		fmt.Fprintf(b, "  and %s, the oldest\n", more(hidden))
+		fmt.Fprintf(b, "  and %s, too old to be held\n", more(hidden))
 	}
 	switch {
 	case r.Floor:
@@ -156,7 +159,11 @@ func (a *app) previewRule(b *strings.Builder, o *previewOptions, r *preview.Rule
 		}
 		a.command(b, label, r.Relax, remark)
 	case r.Layer == "user" || r.Layer == "system" || r.Layer == "project":
-		fmt.Fprintf(b, "  this is a rule of the %s's own files\n", r.Layer)
+		a.command(b, fmt.Sprintf("  this is a rule of the %s's own files: ", r.Layer), a.paste("rules", "show", r.Rule), "")
+	case r.Rule == "mode.unmapped":
+		b.WriteString("  this is the setting unmapped of the config\n")
+	case r.Layer == "mode":
+		a.command(b, "  the milder mode: ", a.paste("preview", "--mode", "guard"), "")
 	}
 }
 

@@ -116,9 +116,9 @@ func notes(o *previewOptions, s *preview.Summary) []string {
 	}
 	switch {
 	case s.LeftOut > 0 && o.limit > 0:
-		all = append(all, fmt.Sprintf("The oldest %s are counted and not listed; --limit 0 lists more.", numbered(s.LeftOut, "call")))
+		all = append(all, fmt.Sprintf("The oldest %s count in the totals alone; --limit 0 lists them, too.", numbered(s.LeftOut, "call")))
 	case s.LeftOut > 0:
-		all = append(all, fmt.Sprintf("The oldest %s are counted and not listed: there are too many.", numbered(s.LeftOut, "call")))
+		all = append(all, fmt.Sprintf("The oldest %s count in the totals alone: there are too many to be held.", numbered(s.LeftOut, "call")))
 	}
 	return all
 }
