@@ -149,7 +149,7 @@ func (r *Report) toolTable(p *page) {
 	if len(r.Tools) == 0 {
 		return
 	}
-	p.line("| tool | calls | pass | allow | asked | denied | floor |")
+	p.line("| tool | calls | pass | allow | asked | denied | of these on the floor |")
 	p.line("|---|--:|--:|--:|--:|--:|--:|")
 	names := r.tools()
 	p.list(60<<10, len(names), len(names), func(i int) string {
@@ -158,7 +158,7 @@ func (r *Report) toolTable(p *page) {
 		if names[i] == "" {
 			name = "(others)"
 		}
-		return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |", name, t.total(), t.Pass, t.Allow, t.Ask, t.Deny, t.Floor)
+		return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |", name, t.total(), t.Pass, t.Allow, t.Ask, t.Deny+t.Floor, t.Floor)
 	})
 }
 

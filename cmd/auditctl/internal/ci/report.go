@@ -258,8 +258,8 @@ func (r *Report) Hit(s Severity) string {
 		one, many string
 	}{
 		{Asked, r.Asked, "call was asked about", "calls were asked about"},
-		{Denied, r.Denied, "call was denied", "calls were denied"},
-		{Floor, r.Floor, "call hit the floor", "calls hit the floor"},
+		{Denied, r.Denied - r.Floor, "call was denied", "calls were denied"},
+		{Floor, r.Floor, "call was denied by the floor", "calls were denied by the floor"},
 		{Alarm, r.NAlarm, "alarm was raised", "alarms were raised"},
 	}
 	if s == Never {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
@@ -175,7 +176,15 @@ func (a *app) jobSettings(o *ciStartOptions) (string, error) {
 	if usual, err = a.jobPath(o.settings); err != nil {
 		return "", failf("", "%v", err)
 	}
+	if dir := filepath.Dir(usual); !dirThere(dir) { // a mistyped path would be made, and no agent would read it
+		return "", failf("if it is meant: mkdir -p "+shellWord(dir), "--settings: there is no directory %s", dir)
+	}
 	return usual, nil
+}
+
+func dirThere(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
 }
 
 // announceJob tells people and later steps where the job is.
