@@ -24,3 +24,6 @@ func TakeOutText(text []byte) ([]byte, error) {
 	}
 	return takeOut(d)
 }
+
+// Broken is a text as Readable shows it.
+func Broken(text []byte) []byte { return broken(text) }

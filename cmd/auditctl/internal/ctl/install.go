@@ -240,7 +240,11 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 // agree shows a change, which may be longer than the screen, and what it comes to, and asks for a person's word. Without it err
 // says why nothing was done.
 func (a *app) agree(ctx context.Context, c *install.Change, short string, o *installOptions) (bool, error) {
-	fmt.Fprint(a.Out, show.Text(c.Diff(), 0))
+	diff, note := c.Readable()
+	fmt.Fprint(a.Out, show.Text(diff, 0))
+	if note != "" {
+		fmt.Fprintln(a.Err, note)
+	}
 	fmt.Fprintln(a.Err, short)
 	switch {
 	case o.dryRun:
