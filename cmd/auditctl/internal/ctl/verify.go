@@ -34,7 +34,7 @@ by the daemon while it runs, else from the files.
 
 Outcomes: OK, EDITED, FORKED, TRUNCATED, CORRUPT, KEY, GAP. "unanchored" is a warning beside OK: whoever owns the key could have
 rewritten the log, as far as can be told from it alone. Give positions that were seen elsewhere with --anchor: every denial that
-an agent got ends in one.
+the daemon recorded carries one, as in [log 4711 ab12...].
 
 With --key while a daemon runs, the daemon only compares the key with the one it uses; stop it to have the files themselves checked.
 
