@@ -43,7 +43,7 @@ func (f *folder) bind() {
 
 // destructure reads the names between { and the } at end as members of a module.
 func (f *folder) destructure(end int, module string) {
-	for i := end - 1; i >= 0 && f.out[i].text != "{" && end-i < 200; i-- {
+	for i := end - 1; i > 0 && f.out[i].text != "{" && end-i < 200; i-- { // the first token has no { before it
 		t := f.out[i]
 		if t.kind != 'n' || f.out[i-1].text == "as" && f.out[i-1].kind == 'n' {
 			continue
@@ -74,10 +74,13 @@ func (f *folder) jsImport() {
 	switch last := f.out[n-3]; {
 	case last.text == "}":
 		f.destructure(n-3, m)
-		for i := n - 4; i > 0 && f.out[i].text != "{" && n-i < 200; i-- {
-			if f.out[i].text == "{" && f.out[i-1].text == "," && f.out[i-2].kind == 'n' {
-				f.alias[f.out[i-2].text] = nameTokens(m)
-			}
+		open := n - 4
+		for open > 0 && f.out[open].text != "{" && n-open < 200 {
+			open--
+		}
+		// import whole, {a} from "m"
+		if open > 1 && f.out[open].text == "{" && f.out[open-1].text == "," && f.out[open-2].kind == 'n' {
+			f.alias[f.out[open-2].text] = nameTokens(m)
 		}
 	case last.kind == 'n':
 		f.alias[last.text] = nameTokens(m)
