@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 
@@ -191,8 +192,13 @@ func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
 	if b, err := hex.DecodeString(req.SHA256); req.SHA256 != hashAbsent && (err != nil || len(b) != 32) {
 		return badRequest(errors.New("sha256 must be 64 hex digits, or absent"), "")
 	}
-	if req.Action != actionInstall && req.Action != actionUninstall {
-		return badRequest(errors.New("the action must be install or uninstall"), "")
+	switch {
+	case req.Action != actionInstall && req.Action != actionUninstall && req.Action != actionUpgrade:
+		return badRequest(errors.New("the action must be install, uninstall or upgrade"), "")
+	case req.Action == actionUpgrade && filepath.Base(req.Path) != hookProgram:
+		return badRequest(fmt.Errorf("only %s is upgraded", hookProgram), "")
+	case req.Action == actionUpgrade && req.SHA256 == hashAbsent:
+		return badRequest(errors.New("an upgrade leaves a program in place"), "")
 	}
 	detail := map[string]string{"announced": "1", "path": d.path(req.Path), "sha256": req.SHA256, "action": req.Action, "by": d.name(caller(r))}
 	if detail["path"] != req.Path { // part of it looks like a secret; whoever knows the path can still tell that it is this one
@@ -206,6 +212,10 @@ func (d *Daemon) postAnnounce(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d.settings.announce(req.Path, req.SHA256, req.Action, d.now())
-	d.hookWatch.add(filepath.Clean(req.Path))
+	if req.Action == actionUpgrade {
+		d.hookWatch.upgraded(filepath.Clean(req.Path))
+	} else {
+		d.hookWatch.add(filepath.Clean(req.Path))
+	}
 	return writeJSON(w, control.AnnounceResponse{Seq: receipt.Seq})
 }

@@ -23,7 +23,7 @@ const programAlarm = "binary/" // alarms about programs
 // program is a hook program that entries of ours name. It belongs to the watching goroutine.
 type program struct {
 	path  string
-	hash  string // as it was at the start, or when a person installed it; "" = not seen yet
+	hash  string // as it was at the start, or when a person installed or upgraded it; "" = not seen yet
 	now   string // as it was last seen, or why it cannot be run
 	told  string // the last alarm's "now", "" = none since the start
 	stamp view.Info
@@ -65,6 +65,16 @@ func (w *hookWatch) expect(paths []string) {
 	}
 }
 
+// upgraded has a program looked at once more: what it is now may have just been announced.
+func (w *hookWatch) upgraded(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.programs[path] != nil {
+		w.dirty[path] = true
+		w.wake()
+	}
+}
+
 // lookAtProgram compares a program with what it was. One that cannot be run is wrong however it was.
 func (w *hookWatch) lookAtProgram(ctx context.Context, p *program) bool {
 	now, ok := w.state(ctx, p)
@@ -73,6 +83,9 @@ func (w *hookWatch) lookAtProgram(ctx context.Context, p *program) bool {
 	}
 	d := w.d
 	usable := len(now) == 2*sha256.Size
+	if usable && now != p.hash && d.settings.isUpgrade(p.path, now, d.now()) {
+		p.hash = now // the announcement is on record
+	}
 	stands := d.alarms.has(p.alarm())
 	e := &audit.Entry{Record: record.Record{Agent: claude.Name, Detail: map[string]string{"path": d.path(p.path), "sha256": now}}}
 	switch wrong := !usable || p.hash != "" && now != p.hash; {

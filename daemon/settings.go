@@ -32,7 +32,8 @@ const (
 
 	hashAbsent = "absent"
 
-	actionInstall, actionUninstall = "install", "uninstall"
+	actionInstall, actionUninstall = "install", "uninstall" // of hooks in a settings file
+	actionUpgrade                  = "upgrade"              // of the hook program
 )
 
 // settingsBook knows the settings files of agents: the bytes that were last accepted, and what a person announced. The
@@ -61,7 +62,7 @@ type settingsFile struct {
 // announcement is a person's word about bytes to come.
 type announcement struct {
 	path, hash string
-	action     string // install or uninstall
+	action     string // install, uninstall or upgrade
 	until      time.Time
 }
 
@@ -299,6 +300,14 @@ func (b *settingsBook) action(path, hash string, now time.Time) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// isUpgrade reports whether a person announced these bytes for this program.
+func (b *settingsBook) isUpgrade(path, hash string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	action, ok := b.action(filepath.Clean(path), hash, now)
+	return ok && action == actionUpgrade
 }
 
 // isAnnounced reports whether a person announced these bytes for this file.

@@ -178,11 +178,11 @@ type ReloadResponse struct {
 	Restart   []string `json:"restart,omitempty"` // config keys that take effect at the next start only
 }
 
-// AnnounceRequest tells the daemon that a person is about to give a settings file these bytes.
+// AnnounceRequest tells the daemon that a person is about to give a settings file, or the hook program, these bytes.
 type AnnounceRequest struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"` // hex, of the coming bytes; "absent" for a removal
-	Action string `json:"action"` // install or uninstall
+	Action string `json:"action"` // install or uninstall for a settings file, upgrade for the hook program
 	Agent  string `json:"agent"`
 	Proof  Proof  `json:"proof"`
 }
