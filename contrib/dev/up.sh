@@ -21,21 +21,25 @@ trap 'rm -rf "$stage"' EXIT
 "$here/build.sh" "$stage"
 cp "$stage/auditctl" "$stage/tripline"
 mkdir -p "$bin"
-for program in tripline-hook triplined auditctl tripline; do
+for program in triplined auditctl tripline; do
 	# a running program cannot be written to, but its name can be given to another file
 	cp "$stage/$program" "$bin/.$program.new"
 	mv -f "$bin/.$program.new" "$bin/$program"
 done
+# The daemon of an earlier build, if there is one, gives way. It watches the hook, so it is told before that is replaced.
+"$ctl" restart --hook "$stage/tripline-hook"
 
 "$here/extras.sh" add "$ctl"
 
-"$ctl" restart # the daemon of an earlier build, if there is one, gives way
 say "what doctor says:"
-"$ctl" doctor
-if [ $# -gt 0 ]; then
-	"$ctl" install "$1" --yes
-else
+if [ $# -eq 0 ]; then
+	"$ctl" doctor
 	"$ctl" install
+else
+	well=yes
+	"$ctl" doctor || well=
+	"$ctl" install "$1" --yes # mends entries of an earlier build
+	[ -n "$well" ] || { say "what doctor says now:" && "$ctl" doctor; }
 fi
 case ":$PATH:" in
 *":$bin:"*) ;;

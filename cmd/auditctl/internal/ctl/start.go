@@ -38,16 +38,22 @@ Exit codes: 0 it runs, 1 it does not, 2 usage.`,
 }
 
 func (a *app) restart() *cobra.Command {
-	return &cobra.Command{
+	hook := ""
+	cmd := &cobra.Command{
 		Use:   "restart",
-		Short: "Stop the daemon and start it again, after an upgrade for example",
+		Short: "Stop the daemon and start it again, for an upgrade for example",
 		Long: `End the daemon and start the one beside this program. Calls of agents that come meanwhile wait where the service manager holds
 the socket; elsewhere the hook starts the daemon, or such a call is denied.
 
+The daemon raises an alarm if somebody replaces the hook program under it. With --hook FILE, which is how an upgrade does it, the
+daemon is told first, then the tripline-hook beside this program becomes a copy of FILE, then the daemon is restarted.
+
 Exit codes: 0 it runs, 1 it does not, 2 usage.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRestart(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRestart(cmd.Context(), hook) },
 	}
+	cmd.Flags().StringVar(&hook, "hook", "", "replace the hook program by a copy of this `FILE` first")
+	return cmd
 }
 
 // mayStart finds what start and restart need, and takes away what stop left.
@@ -106,10 +112,15 @@ func (a *app) running(ctx context.Context, p config.Places) (*control.Status, er
 	}
 }
 
-func (a *app) runRestart(ctx context.Context) error {
+func (a *app) runRestart(ctx context.Context, hook string) error {
 	p, k, err := a.mayStart(ctx)
 	if err != nil {
 		return err
+	}
+	if hook != "" {
+		if err := a.upgradeHook(ctx, p, hook); err != nil {
+			return err
+		}
 	}
 	old, _ := service.Holder(p.LockFile) // looked at before it ends: one that a hook starts right after it is as good as ours
 	// one that the manager runs is ended by the manager, which holds the sockets meanwhile

@@ -55,7 +55,7 @@ func (a *app) sayRunning(p config.Places, k *keeper, st control.Status, first bo
 	by := map[string]string{"systemd": "kept by systemd: " + service.UnitNames, "launchd": "kept by launchd: " + service.Label}[st.StartedBy]
 	where := k.Where()
 	if by == "" {
-		by, where = "detached from this shell; hooks start it again when it is away", p.DaemonLog
+		by, where = "detached from this shell; "+a.comesBack(p), p.DaemonLog
 	}
 	metrics := "off"
 	if st.MetricsAddr != "" {
@@ -79,6 +79,14 @@ func (a *app) sayRunning(p config.Places, k *keeper, st control.Status, first bo
 	}
 	a.warnMetrics(p, st)
 	return nil
+}
+
+// comesBack says what starts a daemon again that no manager keeps. Entries of an earlier version do not.
+func (a *app) comesBack(p config.Places) string {
+	if w, err := a.wired(p); err == nil && w.path != "" && !w.starts {
+		return "nothing starts it again when it is away, until: " + a.paste("install", "claude")
+	}
+	return "hooks start it again when it is away"
 }
 
 // notes says what a person should know of the service manager.

@@ -120,8 +120,9 @@ func (a *app) sayAgents(p config.Places) {
 
 // wiring is what an agent's settings say of us.
 type wiring struct {
-	path string // the settings file, "" if there is nothing of ours in it
-	pass bool   // its calls pass without a daemon
+	path   string // the settings file, "" if there is nothing of ours in it
+	pass   bool   // its calls pass without a daemon
+	starts bool   // its hooks start the daemon when it is away
 }
 
 // wired reads the settings of the only agent that this version wires.
@@ -149,6 +150,7 @@ func (a *app) wired(p config.Places) (wiring, error) {
 	w := wiring{path: path, pass: true}
 	for _, e := range entries {
 		w.pass = w.pass && (e.AllowOnDown || !e.Block)
+		w.starts = w.starts || e.Daemon != nil
 	}
 	return w, nil
 }
