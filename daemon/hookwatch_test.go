@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/control"
@@ -241,6 +242,39 @@ func TestWhatAPersonAnnouncedIsNoAlarm(t *testing.T) {
 	b.eventually("a look after the restart", b.d.hookWatch.idle)
 	if rs := b.kinds(record.TamperHooksRemoved, record.TamperBinary); len(rs) != 0 || len(b.status().Alarms) != 0 {
 		t.Errorf("records %v, alarms %q", rs, b.status().Alarms)
+	}
+}
+
+// A person's word counts for ten minutes, whatever happens to the daemon meanwhile.
+func TestWhatAPersonAnnouncedIsNoAlarmAfterARestart(t *testing.T) {
+	t.Parallel()
+	b := running(t)
+	b.wire("")
+	c, err := install.Plan(install.Options{
+		Path: b.settingsFile(), Owner: os.Getuid(), Binary: b.hookFile(), Socket: b.places.HookSocket, ServerUID: os.Getuid(), AllowOnDown: true,
+	})
+	must(t, err)
+	_, err = b.client.Announce(t.Context(), control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: actionInstall, Agent: "claude", Proof: control.Proof{Level: "L0"}})
+	must(t, err)
+	b.stop()
+	must(t, c.Apply())
+	b.start()
+	b.eventually("the new entries are known", func() bool { return b.d.hookWatch.knows(b.settingsFile(), b.hookFile()) })
+	b.eventually("a look", b.d.hookWatch.idle)
+	if rs := b.kinds(record.TamperHooksRemoved); len(rs) != 0 || len(b.status().Alarms) != 0 {
+		t.Errorf("records %v, alarms %q", rs, b.status().Alarms)
+	}
+	// Words that are too old, not yet said, or about another file count for nothing.
+	book := newSettingsBook(nil, nil, nil)
+	now := time.Now()
+	said := func(at time.Time, path string) *record.Record {
+		return &record.Record{Kind: record.ConfigSettings, Time: at, Detail: map[string]string{"announced": "1", "path": path, "sha256": "aa", "action": actionInstall}}
+	}
+	book.replay(said(now.Add(-announcedFor-time.Second), "/f"), now)
+	book.replay(said(now.Add(time.Hour), "/f"), now)
+	book.replay(said(now, "/g"), now)
+	if book.isAnnounced("/f", "aa", now) || !book.isAnnounced("/g", "aa", now) {
+		t.Error("the wrong word counts")
 	}
 }
 

@@ -291,6 +291,15 @@ func (b *settingsBook) announce(path, hash, action string, now time.Time) {
 	b.announced = append(b.announced, announcement{path: filepath.Clean(path), hash: hash, action: action, until: now.Add(announcedFor)})
 }
 
+// replay takes up an announcement that was made before this start: what a person is about to write may be written after it.
+func (b *settingsBook) replay(r *record.Record, now time.Time) {
+	d := r.Detail
+	if r.Kind != record.ConfigSettings || d["announced"] != "1" || d["path_sha256"] != "" || r.Time.After(now) || now.After(r.Time.Add(announcedFor)) {
+		return
+	}
+	b.announce(d["path"], d["sha256"], d["action"], r.Time)
+}
+
 // action returns what a person announced these bytes for this file to be; false if nobody did. The newest word counts. The
 // caller holds mu.
 func (b *settingsBook) action(path, hash string, now time.Time) (string, bool) {

@@ -86,6 +86,7 @@ func (d *Daemon) recall(ctx context.Context) (err error) {
 	}
 	for i := range tail {
 		d.replay(&tail[i])
+		d.settings.replay(&tail[i], d.started)
 	}
 	d.sessions.settle()
 	return nil
