@@ -117,7 +117,14 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	}
 	if change.Empty() {
 		fmt.Fprintf(a.Out, "%s is already wired in %s\n", agent, show.Line(path, 500))
-		return writeToken(p, change.Token)
+		if o.dryRun {
+			return nil
+		}
+		if err := writeToken(p, change.Token); err != nil {
+			return err
+		}
+		_, err := a.announce(ctx, p, change, "install", agent) // what stands there is as it should be: an alarm about it ends
+		return err
 	}
 	wanted, err := install.Wanted(options)
 	if err != nil {
@@ -220,7 +227,11 @@ func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string)
 	}
 	if change.Empty() {
 		fmt.Fprintf(a.Out, "there is nothing of ours in %s\n", show.Line(path, 500))
-		return nil
+		if o.dryRun {
+			return nil
+		}
+		_, err := a.announce(ctx, p, change, "uninstall", agent) // and so it is to be: an alarm about entries that went ends
+		return err
 	}
 	if ok, err := a.agree(ctx, change, "in short: our entries go; nothing else in the file changes", o); !ok {
 		return err
@@ -266,18 +277,25 @@ const announceTime = 15 * time.Second
 
 // apply tells a running daemon which bytes the settings file is about to get, so that it lets the change pass, and writes them.
 func (a *app) apply(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
-	cl := &control.Client{Socket: p.ControlSocket}
-	actx, cancel := context.WithTimeout(ctx, announceTime) // a daemon that hangs must not hold the person up for good
-	defer cancel()
-	_, err = cl.Announce(actx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
-	running = !errors.Is(err, control.ErrUnreachable)
-	if running && err != nil {
-		return running, a.controlError(err)
+	if running, err = a.announce(ctx, p, c, action, agent); err != nil {
+		return running, err
 	}
 	if err := c.Apply(); err != nil {
 		return running, failf("nothing was written; try again", "%v", err)
 	}
 	return running, nil
+}
+
+// announce tells a running daemon which bytes a person wants in the settings file.
+func (a *app) announce(ctx context.Context, p config.Places, c *install.Change, action, agent string) (running bool, err error) {
+	cl := &control.Client{Socket: p.ControlSocket}
+	ctx, cancel := context.WithTimeout(ctx, announceTime) // a daemon that hangs must not hold the person up for good
+	defer cancel()
+	_, err = cl.Announce(ctx, control.AnnounceRequest{Path: c.Path, SHA256: c.SHA256(), Action: action, Agent: agent, Proof: a.proof()})
+	if errors.Is(err, control.ErrUnreachable) {
+		return false, nil
+	}
+	return true, a.controlError(err)
 }
 
 // hookBinary is the hook program beside this one.
