@@ -10,11 +10,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
@@ -84,7 +86,7 @@ func (f *Facts) gatherPolicy() {
 }
 
 func (f *Facts) gatherDaemon(ctx context.Context) {
-	st, err := f.Client.Status(ctx)
+	st, err := f.settledStatus(ctx)
 	if err != nil {
 		f.StatusErr = err
 	} else {
@@ -116,6 +118,34 @@ func (f *Facts) gatherDaemon(ctx context.Context) {
 			f.PortTaken = true
 		}
 	}
+}
+
+// The daemon looks at what changed in files within watchTime, and no sooner than they are quiet.
+const (
+	watchTime  = 1500 * time.Millisecond
+	watchPause = 50 * time.Millisecond
+)
+
+// settledStatus asks the daemon. Doctor is often asked right after a start, an install or an upgrade that ends an alarm about files:
+// such an alarm counts only if it does not go as soon as the daemon has looked.
+func (f *Facts) settledStatus(ctx context.Context) (control.Status, error) {
+	st, err := f.Client.Status(ctx)
+	for until := time.Now().Add(watchTime); err == nil && slices.ContainsFunc(st.Alarms, aboutFiles) && time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return st, nil
+		case <-time.After(watchPause):
+		}
+		var again control.Status
+		if again, err = f.Client.Status(ctx); err == nil {
+			st = again
+		}
+	}
+	return st, err
+}
+
+func aboutFiles(alarm string) bool {
+	return strings.HasPrefix(alarm, string(record.TamperHooksRemoved)+" ") || strings.HasPrefix(alarm, string(record.TamperBinary)+" ")
 }
 
 // tcpAddr is the fixed TCP address in a value of metrics.listen.
