@@ -27,7 +27,12 @@ const (
 	jailVar   = "TRIPLINE_E2E_JAIL"
 	binVar    = "TRIPLINE_E2E_BIN"
 	clientVar = "TRIPLINE_E2E_CLIENT"
+	goVar     = "GOCACHE"
+	modVar    = "GOMODCACHE"
 )
+
+// previousRelease is the commit that upgrades are tested from.
+const previousRelease = "0280c383aa7e6f6a9b9fb9cb6df216a55324ee96"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -65,6 +70,19 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e: the programs do not build:", err)
 		return 1
 	}
+	if err := buildPrevious(filepath.Join(bin, "previous")); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: no upgrade can be tested:", err)
+	}
+	caches, err := exec.Command("go", "env", goVar, modVar).Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: go env:", err)
+		return 1
+	}
+	cache := strings.Fields(string(caches))
+	if len(cache) != 2 || os.MkdirAll(cache[0], 0o700) != nil || os.MkdirAll(cache[1], 0o755) != nil {
+		fmt.Fprintf(os.Stderr, "e2e: go keeps nothing: %q\n", caches)
+		return 1
+	}
 	args := []string{"-m", "-n", "-p", "-i", "-f", "--kill-child", "--mount-proc", "--propagation", "private", "--", os.Args[0]}
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-test.testlogfile=") { // it lies below /tmp, which the inner process does not see
@@ -72,7 +90,7 @@ func run(m *testing.M) int {
 		}
 	}
 	cmd := exec.Command("unshare", args...)
-	cmd.Env = append(os.Environ(), jailVar+"=1", binVar+"="+bin, clientVar+"="+client)
+	cmd.Env = append(os.Environ(), jailVar+"=1", binVar+"="+bin, clientVar+"="+client, goVar+"="+cache[0], modVar+"="+cache[1])
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -105,6 +123,25 @@ func prepare() (client, why string) {
 	return client, ""
 }
 
+// buildPrevious builds the programs of the previous release. A checkout without its history has none.
+func buildPrevious(dir string) error {
+	src, err := os.MkdirTemp("", "tripline-previous-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(src)
+	for _, args := range [][]string{
+		{"git", "-C", repo(), "archive", "-o", filepath.Join(src, "source.tar"), previousRelease},
+		{"tar", "-C", src, "-xf", filepath.Join(src, "source.tar")},
+		{filepath.Join(src, "contrib/dev/build.sh"), dir},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w %s", args[0], err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
 // repo is the root of this checkout.
 func repo() string {
 	wd, err := os.Getwd()
@@ -117,7 +154,7 @@ func repo() string {
 // enter gives the inner process its own /tmp and /home, hides the machine's managed settings, and brings loopback up. The programs
 // and the client may lie below what it hides, so they are mounted again where they can be seen.
 func enter() error {
-	shown := []struct{ variable, at string }{{binVar, "/home/programs"}, {clientVar, "/home/client"}}
+	shown := []struct{ variable, at string }{{binVar, "/home/programs"}, {clientVar, "/home/client"}, {goVar, "/home/gocache"}, {modVar, "/home/gomod"}}
 	fds := make([]int, len(shown))
 	for i, s := range shown {
 		dir := os.Getenv(s.variable)
