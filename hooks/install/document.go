@@ -19,6 +19,7 @@ const newFile = "{}\n"
 var (
 	errHooksTwice = errors.New("the key hooks is there twice")
 	errTooMany    = errors.New("there are too many entries of ours")
+	errLoneCR     = errors.New("a carriage return ends no line: what stands before it could not be told from what is put there")
 	errHooksShape = errors.New("hooks is not an object of lists, as the client wants it")
 )
 
@@ -30,6 +31,11 @@ type document struct {
 	text  []byte // without a mark
 	root  hujson.Value
 	fresh bool // there is no file yet
+}
+
+// loneCR reports whether text holds a carriage return without a line feed behind it.
+func loneCR(text []byte) bool {
+	return bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n"))
 }
 
 func parse(text []byte) (*document, error) {

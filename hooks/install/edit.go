@@ -16,6 +16,9 @@ var errForeign = errors.New("the change would touch entries that are not ours")
 
 // put returns the text with exactly one entry of ours for each wanted event, and none for others.
 func put(d *document, want []Entry) ([]byte, error) {
+	if loneCR(d.text) {
+		return nil, errLoneCR
+	}
 	before := d
 	for {
 		next, err := step(d, want)

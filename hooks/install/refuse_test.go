@@ -240,3 +240,19 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Errorf("%q, %v", p, err)
 	}
 }
+
+// A carriage return that ends no line could not be told from the end of a line that is put behind it. What is ours can be
+// taken out nevertheless.
+func TestAFileWithALoneCarriageReturnIsNotWired(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{\r}", "{\r\r\n}", "{\r\"model\":\"opus\"\r}\r", "{\n\"a\": [\r]}\n"} {
+		o := options(t)
+		write(t, o.Path, text)
+		if _, err := install.Plan(o); !errors.Is(err, install.ErrRefused) {
+			t.Errorf("%q: install: %v", text, err)
+		}
+		if c, err := install.PlanRemoval(o.Path, o.Owner); err != nil || !c.Empty() {
+			t.Errorf("%q: uninstall: %v", text, err)
+		}
+	}
+}
