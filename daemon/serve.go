@@ -21,6 +21,7 @@ import (
 type hookServer struct {
 	d       *Daemon
 	ln      *net.UnixListener
+	named   bool          // the socket's name is ours to remove: a service manager's stays, and its queue is the next daemon's
 	slots   chan struct{} // connections being served
 	waiting chan struct{} // accepted ones that wait for a slot
 	budget  *budget
@@ -29,13 +30,19 @@ type hookServer struct {
 
 	open  atomic.Int64 // connections, for the gauge
 	mu    sync.Mutex
-	conns map[*net.UnixConn]struct{} // open ones that have not sent a whole frame yet; closed when the daemon stops
+	conns map[*net.UnixConn]struct{} // open ones that have not sent a whole frame yet
+	last  time.Time                  // when the stopping daemon gives those up; zero before
 }
+
+// drainTime is how long a stopping daemon takes what has been sent to it. A hook that got through to the socket has its event out
+// within microseconds; one that is hung up on can only refuse its call.
+const drainTime = 100 * time.Millisecond
 
 func newHookServer(d *Daemon, ln *net.UnixListener) *hookServer {
 	return &hookServer{
 		d:       d,
 		ln:      ln,
+		named:   !d.manager.lends(hookSocketName),
 		slots:   make(chan struct{}, d.limits.conns),
 		waiting: make(chan struct{}, d.limits.waiting),
 		budget:  newBudget(d.limits.budget),
@@ -44,13 +51,11 @@ func newHookServer(d *Daemon, ln *net.UnixListener) *hookServer {
 	}
 }
 
-// serve accepts until the listener is closed. ctx ends the waits of connections.
+// serve accepts until the listener is closed or its deadline has passed. ctx ends the waits of connections.
 func (s *hookServer) serve(ctx context.Context) {
 	defer close(s.over)
 	for {
-		select {
-		case s.waiting <- struct{}{}:
-		case <-ctx.Done():
+		if !put(ctx, s.waiting) {
 			return
 		}
 		c, err := s.ln.AcceptUnix()
@@ -80,18 +85,31 @@ func (s *hookServer) connection(ctx context.Context, c *net.UnixConn) {
 	defer s.track(c, false)
 	s.opened(1)
 	defer s.opened(-1)
-	patience := time.NewTimer(s.d.limits.patience)
-	defer patience.Stop()
-	select {
-	case s.slots <- struct{}{}:
+	wait, cancel := context.WithTimeout(ctx, s.d.limits.patience)
+	defer cancel()
+	switch {
+	case put(wait, s.slots):
 		<-s.waiting
 		defer func() { <-s.slots }()
 		s.handle(ctx, c)
-	case <-patience.C:
+	default:
 		<-s.waiting
 		s.refuse(c)
+	}
+}
+
+// put takes a place if one is free, and else waits for one until ctx ends.
+func put(ctx context.Context, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case places <- struct{}{}:
+		return true
 	case <-ctx.Done():
-		<-s.waiting
+		return false
 	}
 }
 
@@ -120,13 +138,14 @@ func (s *hookServer) handle(ctx context.Context, c *net.UnixConn) {
 		d.logger.Warn().Uint32("uid", peer.UID).Msg("a process of another user was refused")
 		return
 	}
-	_ = c.SetReadDeadline(received.Add(d.limits.header))
+	_ = c.SetReadDeadline(s.readBy(received.Add(d.limits.header)))
 	h, err := wire.ReadHeader(c)
 	if err != nil {
 		s.frameFailed(err)
 		return
 	}
 	req := newRequest(h, c, &peer, received, d.limits)
+	req.readBy = s.readBy(req.readBy)
 	fctx, cancel := context.WithDeadline(ctx, req.readBy)
 	defer cancel()
 	switch {
@@ -214,14 +233,34 @@ func (s *hookServer) track(c *net.UnixConn, on bool) {
 // opened keeps the gauge of open connections.
 func (s *hookServer) opened(n int64) { s.d.m.Connections(int(s.open.Add(n))) }
 
-// close stops accepting, drops connections without a whole frame and waits for the others' replies, or for ctx. The
-// context of serve must have ended.
+// readBy is t, or earlier if the daemon stops.
+func (s *hookServer) readBy(t time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last.IsZero() {
+		return t
+	}
+	return earliest(t, s.last)
+}
+
+// close takes what the socket's queue holds, accepts no more, drops connections that do not come up with a whole frame now, and waits
+// for the others' replies, or for ctx. The context of serve must have ended.
 func (s *hookServer) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.last = time.Now().Add(drainTime)
+	s.mu.Unlock()
+	if s.named {
+		// Nobody joins the queue any more: a hook finds no socket, and starts a daemon. Then what is in it is taken.
+		_ = os.Remove(s.ln.Addr().String())
+		s.ln.SetUnlinkOnClose(false)
+		_ = s.ln.SetDeadline(time.Now().Add(drainTime / 4))
+		<-s.over
+	}
 	err := s.ln.Close()
 	<-s.over
 	s.mu.Lock()
 	for c := range s.conns {
-		_ = c.SetReadDeadline(time.Unix(1, 0))
+		_ = c.SetReadDeadline(s.last)
 	}
 	s.mu.Unlock()
 	if wait(ctx, &s.wg) != nil {
