@@ -50,9 +50,6 @@ func (e *UnreachableError) Is(target error) bool { return target == ErrUnreachab
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// ErrMute means that a daemon holds the socket and does not answer: it is suspended, or hangs.
-var ErrMute = errors.New("a daemon holds its control socket, but does not answer")
-
 // ResponseError is an answer of the daemon that is not a success.
 type ResponseError struct {
 	Status  int // HTTP status: 404 = nothing found, 409 = stale
@@ -76,11 +73,8 @@ type Client struct {
 	Socket string
 	// Dial overrides how the socket is reached; nil dials Socket.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Timeout bounds connecting; zero = 2 s.
+	// Timeout bounds connecting; zero = 2 s. Answers may take as long as ctx allows.
 	Timeout time.Duration
-	// Patience bounds the wait for an answer to begin, where it needs no look at the whole log; zero = 10 s. What comes in lines, and
-	// Verify, may take as long as ctx allows.
-	Patience time.Duration
 }
 
 // Status returns the daemon's state.
@@ -104,17 +98,10 @@ func (c *Client) Records(ctx context.Context, idPrefix string, fn func(RecordVie
 	return lines(ctx, c, "/v1/records", url.Values{"call": {idPrefix}}, fn)
 }
 
-// Verify has the daemon check its log. That takes long, so it is asked first whether it answers at all.
+// Verify has the daemon check its log.
 func (c *Client) Verify(ctx context.Context, req VerifyRequest) (record.Verification, error) {
 	var v record.Verification
-	if _, err := c.Status(ctx); errors.Is(err, ErrMute) {
-		return v, err
-	}
-	b, err := c.text(ctx, http.MethodPost, "/v1/verify", nil, req, 0)
-	if err != nil {
-		return v, err
-	}
-	return v, decode(b, &v)
+	return v, c.call(ctx, http.MethodPost, "/v1/verify", nil, req, &v)
 }
 
 // Approvals returns the pending cards, or all that are kept.
@@ -159,35 +146,24 @@ func (c *Client) Canary(ctx context.Context, req CanaryRequest) (CanaryResponse,
 
 // Metrics returns Tripline's own metrics in the Prometheus text format.
 func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
-	return c.text(ctx, http.MethodGet, "/v1/metrics", nil, nil, c.patience())
+	return c.text(ctx, http.MethodGet, "/v1/metrics", nil, nil)
 }
 
 // call makes one request and decodes its answer into out.
 func (c *Client) call(ctx context.Context, method, path string, q url.Values, in, out any) error {
-	b, err := c.text(ctx, method, path, q, in, c.patience())
+	b, err := c.text(ctx, method, path, q, in)
 	if err != nil {
 		return err
 	}
-	return decode(b, out)
-}
-
-func decode(b []byte, out any) error {
 	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("the daemon's answer cannot be read: %w", err)
 	}
 	return nil
 }
 
-func (c *Client) patience() time.Duration {
-	if c.Patience > 0 {
-		return c.Patience
-	}
-	return 10 * time.Second
-}
-
 // text makes one request and returns its whole answer.
-func (c *Client) text(ctx context.Context, method, path string, q url.Values, in any, patience time.Duration) ([]byte, error) {
-	res, done, err := c.do(ctx, method, path, q, in, patience)
+func (c *Client) text(ctx context.Context, method, path string, q url.Values, in any) ([]byte, error) {
+	res, done, err := c.do(ctx, method, path, q, in)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +180,7 @@ func (c *Client) text(ctx context.Context, method, path string, q url.Values, in
 
 // lines makes one request and hands each line of its answer to fn.
 func lines[T any](ctx context.Context, c *Client, path string, q url.Values, fn func(T) error) error {
-	res, done, err := c.do(ctx, http.MethodGet, path, q, nil, 0)
+	res, done, err := c.do(ctx, http.MethodGet, path, q, nil)
 	if err != nil {
 		return err
 	}
@@ -247,9 +223,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// do makes one request over a connection of its own. Its answer must begin within patience, 0 = whenever. done must be called after
-// a success.
-func (c *Client) do(ctx context.Context, method, path string, q url.Values, in any, patience time.Duration) (res *http.Response, done func(), err error) {
+// do makes one request over a connection of its own. done must be called after a success.
+func (c *Client) do(ctx context.Context, method, path string, q url.Values, in any) (res *http.Response, done func(), err error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -266,7 +241,7 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in a
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	tr := &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: patience, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	tr := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := c.dial(ctx)
 		if err != nil {
 			return nil, &UnreachableError{Socket: c.Socket, Err: err}
@@ -278,10 +253,6 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in a
 		var un *UnreachableError
 		if errors.As(err, &un) {
 			return nil, nil, un
-		}
-		var ne net.Error
-		if ctx.Err() == nil && errors.As(err, &ne) && ne.Timeout() {
-			return nil, nil, fmt.Errorf("%w within %v", ErrMute, patience)
 		}
 		return nil, nil, fmt.Errorf("asking the daemon: %w", errors.Unwrap(err))
 	}

@@ -135,8 +135,6 @@ func (a *app) controlError(err error) error {
 		return nil
 	case errors.Is(err, control.ErrUnreachable):
 		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{a.startHint()}}
-	case errors.Is(err, control.ErrMute):
-		return &Error{Code: exitUnreachable, Msg: err.Error(), Err: err, Hints: []string{"end it and start another: " + a.paste("restart")}}
 	case errors.As(err, &re):
 		e := &Error{Code: exitError, Msg: re.Message, Err: err}
 		if re.Status == 404 {

@@ -51,9 +51,6 @@ func (f *Facts) away() Finding {
 		effect = ": every guarded call of a wired agent is denied"
 	}
 	switch {
-	case errors.Is(f.StatusErr, control.ErrMute):
-		p.ID, p.Command = "daemon.mute", f.Self+" restart"
-		p.Text = fmt.Sprintf("a daemon runs (pid %d) and does not answer: it is suspended, or hangs%s", f.LockPID, effect)
 	case !errors.Is(f.StatusErr, control.ErrUnreachable):
 		p.ID, p.Text, p.Command = "daemon.error", "the daemon does not say how it is", f.Self+" restart"
 	case f.LockPID != 0:

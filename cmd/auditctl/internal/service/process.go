@@ -77,7 +77,6 @@ func End(ctx context.Context, lock string, limit time.Duration) (int, error) {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return 0, fmt.Errorf("cannot end the daemon (process %d): %w", pid, err)
 	}
-	_ = p.Signal(syscall.SIGCONT) // one that is suspended hears of it only then
 	return pid, await(ctx, lock, pid, limit)
 }
 
