@@ -12,6 +12,7 @@ import (
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/ci"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
@@ -177,7 +178,7 @@ func (a *app) jobSettings(o *ciStartOptions) (string, error) {
 		return "", failf("", "%v", err)
 	}
 	if dir := filepath.Dir(usual); !dirThere(dir) { // a mistyped path would be made, and no agent would read it
-		return "", failf("if it is meant: mkdir -p "+shellWord(dir), "--settings: there is no directory %s", dir)
+		return "", failf("if it is meant: mkdir -p "+words.Shell(dir), "--settings: there is no directory %s", dir)
 	}
 	return usual, nil
 }
@@ -204,6 +205,6 @@ func (a *app) announceJob(j *ci.Job, st control.Status) error {
 			return failf("the agent is guarded all the same", "GITHUB_OUTPUT: %v", err)
 		}
 	}
-	fmt.Fprintf(a.Out, "TRIPLINE_HOME=%s\n", shellWord(j.Dir))
+	fmt.Fprintf(a.Out, "TRIPLINE_HOME=%s\n", words.Shell(j.Dir))
 	return nil
 }

@@ -97,18 +97,11 @@ func (a *app) answering(ctx context.Context, p config.Places) (control.Status, e
 
 // jobPlan is the change that wires a job's settings; it is empty if they are wired as they should be.
 func (a *app) jobPlan(p config.Places, j *ci.Job) (*install.Change, error) {
-	binary, err := a.hookBinary()
+	options, err := a.entries(p, j.Settings, j.OnDown)
 	if err != nil {
 		return nil, err
 	}
-	token, err := readToken(p)
-	if err != nil {
-		return nil, err
-	}
-	change, err := install.Plan(install.Options{
-		Path: j.Settings, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
-		AllowOnDown: j.OnDown == "allow",
-	})
+	change, err := install.Plan(options)
 	if err != nil {
 		return nil, failf("the file was left as it is", "%v", err)
 	}

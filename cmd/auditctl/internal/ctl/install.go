@@ -18,6 +18,7 @@ import (
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
@@ -130,7 +131,7 @@ func (a *app) runInstall(ctx context.Context, o *installOptions, agent string) e
 	if err != nil {
 		return failf("the file was left as it is", "%v", err)
 	}
-	short := fmt.Sprintf("in short: from then on %s of %s call %s; nothing else in the file changes", count(len(wanted), "event"), agent, show.Line(options.Binary, 500))
+	short := fmt.Sprintf("in short: from then on %s of %s call %s; nothing else in the file changes", words.Count(len(wanted), "event"), agent, show.Line(options.Binary, 500))
 	if ok, err := a.agree(ctx, change, short, o); !ok {
 		return err
 	}
@@ -179,22 +180,27 @@ func (a *app) hookOptions(ctx context.Context, agent string, p config.Places) (i
 	if err != nil {
 		return o, err
 	}
-	binary, err := a.hookBinary()
-	if err != nil {
-		return o, err
-	}
 	c, err := config.Load(p.ConfigFile)
 	if err != nil {
 		return o, failf("mend the file first", "%v", err)
 	}
-	token, err := readToken(p)
-	if err != nil {
+	if o, err = a.entries(p, path, c.OnDown); err != nil {
 		return o, err
 	}
-	daemon, err := a.hookDaemon(ctx, p)
+	o.Daemon, err = a.hookDaemon(ctx, p)
+	return o, err
+}
+
+// entries are the options of entries in a settings file that call the hook beside this program and start no daemon.
+func (a *app) entries(p config.Places, settings, onDown string) (install.Options, error) {
+	binary, err := a.hookBinary()
+	if err != nil {
+		return install.Options{}, err
+	}
+	token, err := readToken(p)
 	return install.Options{
-		Path: path, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
-		AllowOnDown: c.OnDown == "allow", Daemon: daemon,
+		Path: settings, Owner: os.Getuid(), Binary: binary, Socket: p.HookSocket, Spool: p.SpoolDir, ServerUID: os.Getuid(), Token: token,
+		AllowOnDown: onDown == "allow",
 	}, err
 }
 
@@ -204,7 +210,7 @@ func (a *app) hookDaemon(ctx context.Context, p config.Places) ([]string, error)
 	if err != nil || k.Name() != service.None {
 		return nil, err
 	}
-	return append([]string{a.daemonProgram(), "--on-demand"}, p.ShortDirs().Args()...), nil
+	return a.onDemand(p), nil
 }
 
 func (a *app) runUninstall(ctx context.Context, o *installOptions, agent string) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
@@ -33,7 +34,7 @@ func (a *app) letGo(ctx context.Context, p config.Places, agent string) error {
 			done, left = split(st.Live, agent)
 		}
 		if len(left) > 0 && !told {
-			fmt.Fprintf(a.Err, "waiting for %s to let go of our hooks ...\n", count(len(left), "session"))
+			fmt.Fprintf(a.Err, "waiting for %s to let go of our hooks ...\n", words.Count(len(left), "session"))
 			told = true
 		}
 		if err == nil && len(left) == 0 || ctx.Err() != nil {
@@ -45,7 +46,7 @@ func (a *app) letGo(ctx context.Context, p config.Places, agent string) error {
 		}
 	}
 	if len(done) > 0 {
-		fmt.Fprintf(a.Out, "%s let go of our hooks\n", count(len(done), "session"))
+		fmt.Fprintf(a.Out, "%s let go of our hooks\n", words.Count(len(done), "session"))
 	}
 	for _, s := range left {
 		fmt.Fprintf(a.Err, "warning: session %s (%s) did not let go: it calls our hook until it is restarted. While the daemon runs its calls are judged as before; without it they are denied\n",
@@ -74,11 +75,4 @@ func where(s control.LiveSession) string {
 		return s.Cwd
 	}
 	return fmt.Sprintf("process %d in %s", s.PID, s.Cwd)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

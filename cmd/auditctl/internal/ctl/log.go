@@ -12,6 +12,7 @@ import (
 	"github.com/tripline-sh/tripline/audit/record"
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
@@ -64,7 +65,7 @@ func (a *app) warn(st control.Status) {
 		fmt.Fprintf(a.Err, "warning: the files on disk are not in force: %s\n", show.Line(st.RulesError, 500))
 	}
 	if n := len(st.Loosening); n > 0 {
-		fmt.Fprintf(a.Err, "%s on disk would loosen the rules and wait: %s\n", count(n, "change"), a.paste("rules", "reload", "--dry-run"))
+		fmt.Fprintf(a.Err, "%s on disk would loosen the rules and wait: %s\n", words.Count(n, "change"), a.paste("rules", "reload", "--dry-run"))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 )
 
 // agentVariables are what coding agents put into the environment of the commands that they run.
@@ -49,22 +51,11 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 
 // paste is a command line of this program that works when it is pasted into a shell.
 func (a *app) paste(args ...string) string {
-	words := append([]string{a.self()}, args...)
-	for i, w := range words {
-		words[i] = shellWord(w)
+	line := append([]string{a.self()}, args...)
+	for i, w := range line {
+		line[i] = words.Shell(w)
 	}
-	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a POSIX shell where that is needed.
-func shellWord(w string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@,", r)
-	}
-	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	return strings.Join(line, " ")
 }
 
 // startHint is what to do when no daemon answers.

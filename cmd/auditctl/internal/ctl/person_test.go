@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 )
 
 func getenv(env map[string]string) func(string) string {
@@ -61,12 +63,12 @@ func TestPrintedCommandLinesCanBePasted(t *testing.T) {
 	for _, word := range []string{
 		"auditctl", "/home/a b/bin/auditctl", "it's", "$(id)", "`id`", "a;b", "a&b", "*", "~", "", "-x", "a\\b", `a"b`, "a\nb", "ü", "#x", "a=b", "!x", "{a,b}",
 	} {
-		out, err := exec.Command("/bin/sh", "-c", "printf %s "+shellWord(word)).Output()
+		out, err := exec.Command("/bin/sh", "-c", "printf %s "+words.Shell(word)).Output()
 		if word == "-x" { // a word of printf itself
-			out, err = exec.Command("/bin/sh", "-c", "printf -- %s "+shellWord(word)).Output()
+			out, err = exec.Command("/bin/sh", "-c", "printf -- %s "+words.Shell(word)).Output()
 		}
 		if err != nil || string(out) != word {
-			t.Errorf("%q is written as %s, which is %q, %v", word, shellWord(word), out, err)
+			t.Errorf("%q is written as %s, which is %q, %v", word, words.Shell(word), out, err)
 		}
 	}
 }

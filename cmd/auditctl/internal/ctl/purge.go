@@ -12,6 +12,7 @@ import (
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/service"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 )
 
@@ -90,7 +91,7 @@ func (a *app) runPurge(ctx context.Context, o *purgeOptions) error {
 		a.notes(k)
 	}
 	n, err := pl.carryOut()
-	fmt.Fprintf(a.Out, "deleted %s\n", count(n, "file"))
+	fmt.Fprintf(a.Out, "deleted %s\n", words.Count(n, "file"))
 	a.sayLeft(pl)
 	if err != nil {
 		return failf("run it again to delete the rest", "%v", err)

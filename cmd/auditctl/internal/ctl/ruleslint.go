@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/tripwires"
 )
 
@@ -69,7 +70,7 @@ func (a *app) runRulesLint(ctx context.Context, f format, args []string) error {
 	if len(files) == 0 {
 		a.sayNoRules()
 	} else {
-		fmt.Fprintf(a.Err, "%s: %s, %s, %s\n", count(len(files), "file"), count(by[tripwires.LintError], "error"), count(by[tripwires.LintWarning], "warning"), count(by[tripwires.LintNote], "note"))
+		fmt.Fprintf(a.Err, "%s: %s, %s, %s\n", words.Count(len(files), "file"), words.Count(by[tripwires.LintError], "error"), words.Count(by[tripwires.LintWarning], "warning"), words.Count(by[tripwires.LintNote], "note"))
 	}
 	if by[tripwires.LintError] > 0 {
 		return quiet(exitError)

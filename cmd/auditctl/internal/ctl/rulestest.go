@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/tripwires"
 )
 
@@ -36,13 +37,13 @@ func (a *app) runRulesTest(args []string) error {
 		return failf("", "%v", err)
 	}
 	if len(failures) > 0 {
-		fmt.Fprintf(a.Err, "%d of %s of %s fail\n", len(failures), count(cases, "case"), count(rules, "rule"))
+		fmt.Fprintf(a.Err, "%d of %s of %s fail\n", len(failures), words.Count(cases, "case"), words.Count(rules, "rule"))
 		return quiet(exitError)
 	}
 	if len(files) == 0 {
 		a.sayNoRules()
 		return nil
 	}
-	fmt.Fprintf(a.Out, "%s, %s: all pass\n", count(rules, "rule"), count(cases, "case"))
+	fmt.Fprintf(a.Out, "%s, %s: all pass\n", words.Count(rules, "rule"), words.Count(cases, "case"))
 	return nil
 }

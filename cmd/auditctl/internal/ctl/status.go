@@ -13,6 +13,7 @@ import (
 
 	"github.com/tripline-sh/tripline/audit/show"
 	"github.com/tripline-sh/tripline/cmd/auditctl/internal/doctor"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
 
@@ -175,12 +176,12 @@ func (a *app) printStatus(w io.Writer, v *statusView) error {
 	r := rows{w: &b, width: a.screenWidth(), label: 11}
 	if d := v.Daemon; d.Running {
 		r.add("daemon", fmt.Sprintf("up since %s (%s), pid %d, version %s%s", a.when(*d.Started, v.now), doctor.Ago(v.now.Sub(*d.Started)), d.PID, d.Version,
-			prefixed(", started by ", d.StartedBy)), a.severityPaint(doctor.OK))
+			words.Prefixed(", started by ", d.StartedBy)), a.severityPaint(doctor.OK))
 	} else {
 		r.add("daemon", "down", a.severityPaint(doctor.Problem))
 	}
 	for _, g := range v.Agents {
-		text := g.Agent + prefixed(" ", g.Version)
+		text := g.Agent + words.Prefixed(" ", g.Version)
 		if !g.Wired {
 			r.add("agent", text+" is not wired", nil)
 			continue
@@ -287,14 +288,6 @@ func shortHash(hash string) string {
 		hash = rest
 	}
 	return show.Line(hash[:min(len(hash), 8)], 8)
-}
-
-// prefixed is text behind a prefix, "" if there is none.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 func plural(n int, one string) string {

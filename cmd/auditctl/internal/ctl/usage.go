@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tripline-sh/tripline/audit/show"
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/tripwires"
 )
 
@@ -68,7 +69,7 @@ func (a *app) usageError(c *cobra.Command, msg string) error {
 
 // commandPath is how a command is called in a line that people can paste.
 func (a *app) commandPath(c *cobra.Command) string {
-	return shellWord(a.self()) + strings.TrimPrefix(c.CommandPath(), c.Root().Name())
+	return words.Shell(a.self()) + strings.TrimPrefix(c.CommandPath(), c.Root().Name())
 }
 
 func (a *app) unknownCommand(c *cobra.Command, verb string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/control"
 )
 
@@ -111,7 +112,7 @@ func checkRules(_ context.Context, f *Facts) []Finding {
 		return nil
 	}
 	return []Finding{{ID: "rules.loosening", Severity: Warning, Command: f.Self + " rules reload --dry-run",
-		Text:     fmt.Sprintf("%s on disk would loosen the rules and %s for a person", count(len(f.Status.Loosening), "change"), verb(len(f.Status.Loosening), "waits", "wait")),
+		Text:     fmt.Sprintf("%s on disk would loosen the rules and %s for a person", words.Count(len(f.Status.Loosening), "change"), verb(len(f.Status.Loosening), "waits", "wait")),
 		Evidence: strings.Join(f.Status.Loosening, "; ")}}
 }
 
@@ -132,7 +133,7 @@ func checkApprovals(_ context.Context, f *Facts) []Finding {
 	if f.Status == nil || f.Status.Pending == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%s %s for a person", count(f.Status.Pending, "approval"), verb(f.Status.Pending, "waits", "wait"))
+	text := fmt.Sprintf("%s %s for a person", words.Count(f.Status.Pending, "approval"), verb(f.Status.Pending, "waits", "wait"))
 	if at := f.OldestWaiting(); !at.IsZero() {
 		text += ", the oldest for " + Ago(f.Now.Sub(at))
 	}
@@ -156,7 +157,7 @@ func checkAlarms(_ context.Context, f *Facts) []Finding {
 	var out []Finding
 	for i, text := range f.Status.Alarms {
 		if i == maxListed {
-			out = append(out, Finding{ID: "alarms.more", Severity: Problem, Text: "and " + count(len(f.Status.Alarms)-i, "more alarm"), Command: f.Self + " status -o json"})
+			out = append(out, Finding{ID: "alarms.more", Severity: Problem, Text: "and " + words.Count(len(f.Status.Alarms)-i, "more alarm"), Command: f.Self + " status -o json"})
 			break
 		}
 		out = append(out, Finding{ID: "alarms.standing", Severity: Problem, Text: "alarm: " + AlarmText(text, f.Now), Command: f.Self + " " + alarmEvents(text)})
@@ -207,13 +208,6 @@ func checkMetrics(_ context.Context, f *Facts) []Finding {
 	return []Finding{{ID: "metrics.port", Severity: Warning, Command: mend,
 		Text:     "another program answers on " + f.Listen + ", so there are no metrics; give metrics.listen another port",
 		Evidence: "metrics.listen: " + f.Listen}}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func verb(n int, one, many string) string {

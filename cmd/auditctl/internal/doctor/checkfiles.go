@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
@@ -33,10 +34,10 @@ func checkDirs(_ context.Context, f *Facts) []Finding {
 			Text: fmt.Sprintf("this user cannot write in %s, where %s belong: %v", c.Dir, and(c.For), c.Err)}
 		switch {
 		case errors.Is(c.Err, syscall.ENOTDIR):
-			p.Command = "ls -ld " + quote(c.Dir)
+			p.Command = "ls -ld " + words.Shell(c.Dir)
 		case !errors.Is(c.Err, fs.ErrPermission): // a read-only file system, for one: no mode helps
 		case c.UID == f.UID:
-			p.Command = "chmod u+rwx " + quote(c.Dir)
+			p.Command = "chmod u+rwx " + words.Shell(c.Dir)
 		case c.Ours:
 			p.Command = f.chown(c.Dir)
 		}
@@ -52,7 +53,7 @@ func checkDirs(_ context.Context, f *Facts) []Finding {
 const elsewhere = "export TRIPLINE_HOME=/a/short/directory # yours, in every shell that asks"
 
 func (f *Facts) chown(path string) string {
-	return fmt.Sprintf("sudo chown -R %d %s", f.UID, quote(path))
+	return fmt.Sprintf("sudo chown -R %d %s", f.UID, words.Shell(path))
 }
 
 func and(names []string) string {
@@ -75,7 +76,7 @@ func checkFiles(_ context.Context, f *Facts) []Finding {
 		if file.Kind == "directory" {
 			mode = "700"
 		}
-		mend := "chmod " + mode + " " + quote(file.Path)
+		mend := "chmod " + mode + " " + words.Shell(file.Path)
 		switch {
 		case file.UID >= 0 && file.UID != f.UID && slices.ContainsFunc(f.Closed, func(c Closed) bool { return c.Dir == file.Path && c.needed() }): // checkDirs says it
 		case file.UID >= 0 && file.UID != f.UID:
@@ -83,7 +84,7 @@ func checkFiles(_ context.Context, f *Facts) []Finding {
 				Command: f.chown(file.Path)})
 		case file.Kind == "key" && file.Linked:
 			add(Finding{ID: "files.link", Severity: Problem, Text: "a key is a symbolic link, which another program may redirect: " + file.Path, Evidence: evidence,
-				Command: "ls -l " + quote(file.Path)})
+				Command: "ls -l " + words.Shell(file.Path)})
 		case file.Perm&0o022 != 0:
 			add(Finding{ID: "files.writable", Severity: Problem, Text: "others may write to " + file.Path, Evidence: evidence, Command: mend})
 		case file.Kind == "key" && filepath.Ext(file.Path) != ".pub" && file.Perm&0o077 != 0:

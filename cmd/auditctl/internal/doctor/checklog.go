@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 )
 
 // Bounds of what is worth saying about room and time.
@@ -19,7 +21,7 @@ const (
 func checkLog(_ context.Context, f *Facts) []Finding {
 	var out []Finding
 	if f.Disk.Total > 0 && f.Disk.Free < roomWarning {
-		p := Finding{ID: "log.room", Severity: Warning, Command: "df -h " + quote(f.Disk.Path),
+		p := Finding{ID: "log.room", Severity: Warning, Command: "df -h " + words.Shell(f.Disk.Path),
 			Text:     fmt.Sprintf("only %s are free where the log is; when it is full, every guarded call is denied", Bytes(f.Disk.Free)),
 			Evidence: f.Disk.Path}
 		if f.Disk.Free < roomProblem {
@@ -88,10 +90,10 @@ func checkSpool(_ context.Context, f *Facts) []Finding {
 		return nil
 	}
 	p := Finding{ID: "spool.pending", Severity: Note, Evidence: f.Places.SpoolDir, Command: f.Self + " events",
-		Text: count(f.Spooled, "event") + " that came while no daemon ran " + verb(f.Spooled, "waits", "wait") + " in the spool; the daemon takes them in within a minute"}
+		Text: words.Count(f.Spooled, "event") + " that came while no daemon ran " + verb(f.Spooled, "waits", "wait") + " in the spool; the daemon takes them in within a minute"}
 	if f.Status == nil {
 		p.Severity, p.Command = Warning, f.Self+" start"
-		p.Text = count(f.Spooled, "event") + " " + verb(f.Spooled, "waits", "wait") + " in the spool for a daemon to record " + verb(f.Spooled, "it", "them")
+		p.Text = words.Count(f.Spooled, "event") + " " + verb(f.Spooled, "waits", "wait") + " in the spool for a daemon to record " + verb(f.Spooled, "it", "them")
 	}
 	return []Finding{p}
 }

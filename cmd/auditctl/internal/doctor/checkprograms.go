@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
 )
 
@@ -21,10 +22,10 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 			out = append(out, Finding{ID: "programs.missing", Severity: Problem, Command: again, Evidence: p.Path,
 				Text: p.Name + " is not beside this program or cannot be read; the three belong into one directory"})
 		case p.Perm&0o111 == 0:
-			out = append(out, Finding{ID: "programs.mode", Severity: Problem, Command: "chmod 755 " + quote(p.Path), Evidence: p.Path,
+			out = append(out, Finding{ID: "programs.mode", Severity: Problem, Command: "chmod 755 " + words.Shell(p.Path), Evidence: p.Path,
 				Text: p.Name + " cannot be executed"})
 		case !p.Ours:
-			out = append(out, Finding{ID: "programs.foreign", Severity: Problem, Command: again, Evidence: p.Path + prefixed(" sha256 ", p.SHA256),
+			out = append(out, Finding{ID: "programs.foreign", Severity: Problem, Command: again, Evidence: p.Path + words.Prefixed(" sha256 ", p.SHA256),
 				Text: "the file " + p.Path + " is not " + p.Name + ": somebody put another program in its place"})
 		case p.Loose != "":
 			if loose[p.Loose] == nil {
@@ -34,7 +35,7 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 		}
 	}
 	for _, place := range places {
-		out = append(out, Finding{ID: "programs.writable", Severity: Problem, Command: "chmod go-w " + quote(place), Evidence: place,
+		out = append(out, Finding{ID: "programs.writable", Severity: Problem, Command: "chmod go-w " + words.Shell(place), Evidence: place,
 			Text: "others may change " + and(loose[place]) + ", since they may write to " + place})
 	}
 	if revisions(f.Programs) > 1 {
@@ -46,14 +47,6 @@ func checkPrograms(_ context.Context, f *Facts) []Finding {
 			Text: "the three programs beside each other were built from different sources"})
 	}
 	return out
-}
-
-// prefixed is text behind a prefix, "" if there is none.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // revisions counts the sources that the programs were built from; unknown ones are not counted.
@@ -77,7 +70,7 @@ func checkEntry(_ context.Context, f *Facts) []Finding {
 
 func checkPath(_ context.Context, f *Facts) []Finding {
 	dir := filepath.Dir(f.Exe)
-	export := `export PATH=` + quote(dir) + `:"$PATH"`
+	export := `export PATH=` + words.Shell(dir) + `:"$PATH"`
 	if dir == filepath.Join(f.Places.Home, ".local", "bin") {
 		export = `export PATH="$HOME/.local/bin:$PATH"`
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/daemon/config"
 	"github.com/tripline-sh/tripline/daemon/control"
 	"github.com/tripline-sh/tripline/hooks/agents/claude"
@@ -301,7 +302,7 @@ func TestQuotedWordsAreOneWordOfAShell(t *testing.T) {
 	for s, want := range map[string]string{
 		"/home/dev/x": "/home/dev/x", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "~": "'~'", "a\nb": "'a\nb'", "a;b": "'a;b'", "ü": "'ü'",
 	} {
-		if got := quote(s); got != want {
+		if got := words.Shell(s); got != want {
 			t.Errorf("%q: %s, want %s", s, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 	"github.com/tripline-sh/tripline/hooks/install"
 )
 
@@ -33,7 +34,7 @@ func checkWiring(_ context.Context, f *Facts) []Finding {
 	}
 	switch {
 	case f.TokenErr != nil:
-		out = append(out, Finding{ID: "wiring.token", Severity: Problem, Command: "chmod 600 " + quote(f.Places.TokenFile), Evidence: f.Places.TokenFile,
+		out = append(out, Finding{ID: "wiring.token", Severity: Problem, Command: "chmod 600 " + words.Shell(f.Places.TokenFile), Evidence: f.Places.TokenFile,
 			Text: "the install token cannot be read: " + f.TokenErr.Error()})
 	case f.Token == "":
 		out = append(out, Finding{ID: "wiring.token", Severity: Problem, Command: fix, Evidence: f.Places.TokenFile,
@@ -59,13 +60,13 @@ func (f *Facts) refused() Finding {
 	p := Finding{ID: "wiring.refused", Severity: Problem, Text: "install would not touch the agent's settings: " + f.User.PlanErr.Error(), Evidence: f.User.Path}
 	text := f.User.PlanErr.Error()
 	if _, command, ok := strings.Cut(text, "first: chmod "); ok {
-		p.ID, p.Command = "wiring.mode", "chmod go-w "+quote(strings.TrimPrefix(command, "go-w "))
+		p.ID, p.Command = "wiring.mode", "chmod go-w "+words.Shell(strings.TrimPrefix(command, "go-w "))
 	}
 	switch {
 	case strings.Contains(text, "is a link"):
-		p.ID, p.Command = "wiring.link", "ls -l "+quote(f.User.Path)
+		p.ID, p.Command = "wiring.link", "ls -l "+words.Shell(f.User.Path)
 	case strings.Contains(text, "belongs to another user"):
-		p.ID, p.Command = "wiring.owner", "ls -ld "+quote(f.User.Path)
+		p.ID, p.Command = "wiring.owner", "ls -ld "+words.Shell(f.User.Path)
 	case errors.Is(f.User.PlanErr, install.ErrOptions):
 		p.ID, p.Command = "wiring.programs", f.Self+" install claude"
 	}
@@ -177,16 +178,16 @@ func some(list []string) string {
 }
 
 func checkForeign(_ context.Context, f *Facts) []Finding {
-	words := []string{"tripline-hook", f.Hook.Socket, f.Token}
+	marks := []string{"tripline-hook", f.Hook.Socket, f.Token}
 	for _, e := range f.User.Installed {
-		words = append(words, e.Token)
+		marks = append(marks, e.Token)
 	}
 	var out []Finding
 	look := func(s *Settings, ours bool) {
 		n := 0
 		event := ""
 		for _, h := range s.Handlers {
-			if h.Mentions(words...) && !(ours && h.Ours) {
+			if h.Mentions(marks...) && !(ours && h.Ours) {
 				n++
 				event = h.Event
 			}
@@ -195,7 +196,7 @@ func checkForeign(_ context.Context, f *Facts) []Finding {
 			return
 		}
 		p := Finding{ID: "foreign." + s.Scope, Severity: Problem, Command: edit(s.Path), Evidence: s.Path + ", under " + event,
-			Text: count(n, "handler") + " of the " + s.Scope + " settings " + verb(n, "runs our hook or carries", "run our hook or carry") + " its arguments, and install did not write " + verb(n, "it", "them") +
+			Text: words.Count(n, "handler") + " of the " + s.Scope + " settings " + verb(n, "runs our hook or carries", "run our hook or carry") + " its arguments, and install did not write " + verb(n, "it", "them") +
 				": a copy can take the place of ours"}
 		if s.Scope == "managed" { // an administrator wires it there
 			p.Severity, p.Text = Note, "the administrator's settings run our hook"

@@ -8,6 +8,8 @@ package doctor
 import (
 	"context"
 	"strings"
+
+	"github.com/tripline-sh/tripline/cmd/auditctl/internal/words"
 )
 
 // Severity says how much a finding matters.
@@ -110,13 +112,5 @@ func Findings(results []Result) []Finding {
 	return out
 }
 
-// quote makes a word of s that a POSIX shell takes as it is.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // edit is the command that opens a file for a person.
-func edit(path string) string { return "${EDITOR:-vi} " + quote(path) }
+func edit(path string) string { return "${EDITOR:-vi} " + words.Shell(path) }
